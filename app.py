@@ -1,0 +1,5 @@
+"""Attention Playground: `streamlit run app.py`."""
+
+from playground import shell
+
+shell.route().run()

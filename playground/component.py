@@ -1,0 +1,42 @@
+"""Our own Streamlit components, served as the ES modules they are written in.
+
+A component given as text travels with every rerun; one given as files is fetched once and
+cached. Streamlit finds the files of installed packages through their manifest; this app is run
+from its folder, so it hands the same manifest over itself. The digest in the name makes a
+browser fetch new files after an update.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
+from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
+
+_PACKAGE = "playground"
+_ASSETS = "assets"
+
+
+class Component:
+    """The component whose files are in `folder`/assets: `name`.js, and `name`.css if styled."""
+
+    def __init__(self, name: str, folder: Path, *, html: str, is_styled: bool) -> None:
+        assets = sorted((folder / _ASSETS).iterdir())
+        digest = hashlib.sha256(b"".join(path.read_bytes() for path in assets)).hexdigest()
+        self._folder = folder
+        self._config = ComponentConfig(f"{name}-{digest[:8]}", _ASSETS)
+        self._full_name = f"{_PACKAGE}.{self._config.name}"
+        self._html, self._js = html, f"{name}.js"
+        self._css = f"{name}.css" if is_styled else None
+
+    def __call__(self, *, key: str, data: dict[str, Any], **callbacks: Any) -> None:
+        """Draw the component; `on_<state>_change` is called when it sends that state."""
+        manager = get_bidi_component_manager()
+        if manager.get_component_asset_root(self._full_name) is None:
+            manifest = ComponentManifest(_PACKAGE, "1", [self._config])
+            manager.register_from_manifest(manifest, self._folder)
+        draw = st.components.v2.component(
+            self._full_name, html=self._html, js=self._js, css=self._css
+        )
+        draw(key=key, data=data, **callbacks)

@@ -1,0 +1,215 @@
+"""The inputs of the current experiment, shared by the pages.
+
+Each widget is a view: its value is written from the experiment before it is drawn, and its
+callback commits to the session. So nothing is lost when a page is left or a limit moves.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from attention_core import PRESETS, AttentionError, Experiment, from_plain, to_plain
+from attention_core.canvas import MAX_D_K, MAX_D_MODEL, MAX_HEADS, MAX_SEED
+from attention_core.experiment import MASK_KINDS
+from attention_core.presets import ENCODINGS
+from playground import session
+from playground.texts import Texts
+
+Change = Callable[[Experiment, Any], Experiment]
+
+
+def experiment_controls(t: Texts) -> None:
+    """Preset, sizes, mask, scaling, positions, output projection, seed and file."""
+    e = session.experiment()
+    _preset(t, e)
+    _size(t, "d_model", e.d_model, MAX_D_MODEL)
+    _size(t, "d_k", e.d_k, MAX_D_K)
+    _size(t, "n_heads", e.n_heads, MAX_HEADS)
+    _mask(t, e)
+    _seeded("is_scaled", e.is_scaled)
+    st.toggle(
+        t("control.is_scaled"),
+        key="is_scaled",
+        help=t("control.is_scaled_help"),
+        on_change=_commit,
+        args=("is_scaled", lambda e, value: replace(e, is_scaled=value)),
+    )
+    _seeded("encoding", e.encoding)
+    st.selectbox(
+        t("control.encoding"),
+        ENCODINGS,
+        format_func=lambda kind: t(f"control.encoding_{kind}"),
+        key="encoding",
+        help=t("control.encoding_help"),
+        on_change=_commit,
+        args=("encoding", lambda e, value: replace(e, encoding=value)),
+    )
+    _seeded("has_W_O", e.W_O is not None)
+    st.toggle(
+        t("control.has_W_O"),
+        key="has_W_O",
+        help=t("control.has_W_O_help"),
+        on_change=_commit,
+        args=("has_W_O", Experiment.with_output_projection),
+    )
+    _random(t, e)
+    _file(t, e)
+
+
+def toolbar(t: Texts) -> None:
+    """Undo, redo, reset, and which head the board follows."""
+    e = session.experiment()
+    with st.container(horizontal=True, vertical_alignment="center", width="content"):
+        _button(t, "undo", ":material/undo:", session.undo, disabled=not session.can_undo())
+        _button(t, "redo", ":material/redo:", session.redo, disabled=not session.can_redo())
+        _button(t, "reset", ":material/restart_alt:", session.reset)
+        if e.n_heads > 1:
+            _seeded("head", session.head())
+            st.segmented_control(
+                t("control.head"),
+                range(e.n_heads),
+                format_func=lambda index: t("control.head_number", number=index + 1),
+                key="head",
+                required=True,
+                help=t("control.head_help"),
+                label_visibility="collapsed",
+                on_change=lambda: session.show_head(st.session_state["head"]),
+            )
+
+
+def _preset(t: Texts, e: Experiment) -> None:
+    _seeded("preset", e.preset)
+    st.selectbox(
+        t("control.preset"),
+        list(PRESETS),
+        format_func=lambda name: t(f"preset.{name}.name"),
+        key="preset",
+        help=t("control.preset_help"),
+        on_change=_commit,
+        args=("preset", lambda e, name: Experiment.from_preset(name, seed=e.seed)),
+    )
+    st.caption(t(f"preset.{e.preset}.story"))
+
+
+def _size(t: Texts, name: str, size: int, most: int) -> None:
+    _seeded(name, size)
+    st.slider(
+        t(f"control.{name}"),
+        1,
+        most,
+        key=name,
+        help=t(f"control.{name}_help"),
+        on_change=_commit,
+        args=(name, lambda e, value: e.resized(**{name: value})),
+    )
+
+
+def _mask(t: Texts, e: Experiment) -> None:
+    _seeded("mask", list(e.mask.kinds))
+    st.pills(
+        t("control.mask"),
+        MASK_KINDS,
+        selection_mode="multi",
+        format_func=lambda kind: t(f"control.mask_{kind}"),
+        key="mask",
+        help=t("control.mask_help"),
+        on_change=_commit,
+        args=("mask", lambda e, kinds: replace(e, mask=replace(e.mask, kinds=tuple(kinds)))),
+    )
+    if "padding" in e.mask.kinds:
+        _mask_size(t, "n_padding", e.mask.n_padding, e.n_tokens)
+    if "window" in e.mask.kinds:
+        if e.n_tokens == 1:
+            st.caption(t("control.window_of_one"))
+            return
+        _mask_size(t, "before", e.mask.before, e.n_tokens - 1)
+        _mask_size(t, "after", e.mask.after, e.n_tokens - 1)
+
+
+def _mask_size(t: Texts, name: str, size: int, most: int) -> None:
+    _seeded(name, min(size, most))
+    st.slider(
+        t(f"control.{name}"),
+        0,
+        most,
+        key=name,
+        help=t(f"control.{name}_help"),
+        on_change=_commit,
+        args=(name, lambda e, value: replace(e, mask=replace(e.mask, **{name: value}))),
+    )
+
+
+def _random(t: Texts, e: Experiment) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        _seeded("seed", e.seed)
+        st.number_input(
+            t("control.seed"),
+            0,
+            MAX_SEED,
+            key="seed",
+            help=t("control.seed_help"),
+            on_change=_commit,
+            args=("seed", lambda e, value: e.randomized(int(value or 0))),
+            width=140,
+        )
+        st.button(
+            t("control.randomize"),
+            icon=":material/casino:",
+            help=t("control.randomize_help"),
+            on_click=session.replace,
+            args=(lambda e: e.randomized((e.seed + 1) % (MAX_SEED + 1)),),
+        )
+
+
+def _file(t: Texts, e: Experiment) -> None:
+    with st.popover(t("control.file"), icon=":material/folder:", help=t("control.file_help")):
+        st.download_button(
+            t("control.save"),
+            json.dumps(to_plain(e), ensure_ascii=False, indent=1),
+            file_name="attention-experiment.json",
+            mime="application/json",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+        st.file_uploader(
+            t("control.open"), type="json", key="file", help=t("control.open_help"), on_change=_open
+        )
+
+
+def _open() -> None:
+    uploaded = st.session_state["file"]
+    if uploaded is None:
+        return
+    try:
+        opened = from_plain(json.loads(uploaded.getvalue()))
+    except AttentionError as error:
+        session.notify("damaged_file", error)
+    except (ValueError, RecursionError):
+        session.notify("damaged_file")
+    else:
+        session.replace(lambda _: opened)
+
+
+def _button(
+    t: Texts, name: str, icon: str, on_click: Callable[[], None], *, disabled: bool = False
+) -> None:
+    st.button(
+        t(f"control.{name}"),
+        icon=icon,
+        help=t(f"control.{name}_help"),
+        on_click=on_click,
+        disabled=disabled,
+    )
+
+
+def _seeded(key: str, value: object) -> None:
+    st.session_state[key] = value
+
+
+def _commit(key: str, change: Change) -> None:
+    value = st.session_state[key]
+    if value is not None:
+        session.replace(lambda e: change(e, value))

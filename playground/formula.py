@@ -1,0 +1,89 @@
+"""The equation of an experiment, with the shape of every factor under its symbol.
+
+Shapes are read off the trace, never derived a second time, and must chain: a test multiplies
+them through for every setting.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from attention_core import Experiment, ExperimentTrace
+
+Shape: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A symbol of the equation and its shape."""
+
+    symbol: str  # LaTeX
+    shape: Shape
+
+    def latex(self) -> str:
+        size = r" \times ".join(map(str, self.shape))
+        return rf"\underset{{\textcolor{{gray}}{{{size}}}}}{{{self.symbol}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """result = template, in which {0}, {1}, ... stand for the factors."""
+
+    result: Term
+    template: str
+    factors: tuple[Term, ...]
+
+    def latex(self) -> str:
+        right = self.template
+        for index, factor in enumerate(self.factors):
+            right = right.replace(f"<{index}>", factor.latex())
+        return f"{self.result.latex()} = {right}"
+
+
+def equations(experiment: Experiment, trace: ExperimentTrace) -> list[Equation]:
+    """From X to the output, one line a step, for the settings of this experiment."""
+    attention = trace.attention
+    one = attention.head(0)
+    n_heads = experiment.n_heads
+    h = "_h" if n_heads > 1 else ""
+
+    lines = []
+    X = Term("X", trace.X.shape)
+    if trace.positions is not None:
+        source = Term("X'", trace.inputs.shape)
+        lines.append(Equation(source, "<0> + <1>", (X, Term("P", trace.positions.shape))))
+        X = source
+    turn = "R " if experiment.encoding == "rotary" else ""
+    Q, K = Term(f"Q{h}", one.Q.shape), Term(f"K{h}", one.K.shape)
+    V = Term(f"V{h}", one.V.shape)
+    for result, letter, rotation in ((Q, "Q", turn), (K, "K", turn), (V, "V", "")):
+        W = getattr(attention, f"W_{letter}")[0]
+        weight = Term(rf"W_{{{letter}{',h' if h else ''}}}", W.shape)
+        lines.append(Equation(result, f"{rotation}<0> <1>", (X, weight)))
+
+    head = Term(f"H{h}" if h or attention.W_O is not None else "O", one.output.shape)
+    scores = "<0> <1>"
+    if experiment.is_scaled:
+        scores = rf"\frac{{<0> <1>}}{{\sqrt{{{experiment.d_k}}}}}"
+    factors = [Q, Term(rf"K{h}^{{\top}}", np.swapaxes(one.K, -1, -2).shape), V]
+    if trace.bias is not None:
+        scores += f" + <{len(factors)}>"
+        factors.append(Term(f"B{h}", trace.bias[0].shape))
+    if experiment.mask.kinds:
+        scores += f" + <{len(factors)}>"
+        factors.append(Term("M", one.allowed.shape))
+    softmax = rf"\operatorname{{softmax}}\left({scores}\right) <2>"
+    lines.append(Equation(head, softmax, tuple(factors)))
+
+    if n_heads > 1:
+        heads = rf"\left[H_1 \cdots H_{{{n_heads}}}\right]"
+        joined = Term(heads, attention.concatenated.shape)
+    else:
+        joined = head
+    output = Term("O", attention.output.shape)
+    if attention.W_O is not None:
+        lines.append(Equation(output, "<0> <1>", (joined, Term("W_O", attention.W_O.shape))))
+    elif n_heads > 1:
+        lines.append(Equation(output, "<0>", (joined,)))
+    return lines

@@ -1,0 +1,274 @@
+"""The matrices of an experiment in the order they are computed, each with how it was made.
+
+One head is followed at a time. The board draws this list, and whatever needs the order of the
+computation, its shapes or its operands reads it here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from attention_core import Experiment, ExperimentTrace, positions
+from attention_core.arrays import FloatArray
+
+Axis: TypeAlias = Literal["tokens", "features", "dims", "concatenated"]
+Stage: TypeAlias = Literal["inputs", "projections", "scores", "weights", "output"]
+STAGES: tuple[Stage, ...] = ("inputs", "projections", "scores", "weights", "output")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Matrix:
+    """One matrix on the board."""
+
+    id: str
+    symbol: str  # as in the equation; "_Q" is a subscript
+    stage: Stage
+    values: FloatArray  # (rows, columns)
+    rows: Axis
+    columns: Axis
+    expression: str = ""  # how it is computed; "{scores}" stands for the name of that matrix
+    operation: dict[str, Any] = field(default_factory=lambda: {"kind": "given"})
+    is_editable: bool = False
+    are_weights: bool = False  # from 0 to 1, rather than signed
+    chain: str = ""  # matrices of one chain stand below each other
+
+
+def pipeline(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[Matrix]:
+    """All matrices from X to the output, following one head.
+
+    Args:
+        experiment: What was computed.
+        trace: What it gave.
+        head: From 0 to n_heads - 1.
+    """
+    return [
+        *_inputs(experiment, trace),
+        *_projections(experiment, trace, head),
+        *_scores(experiment, trace, head),
+        *_output(experiment, trace, head),
+    ]
+
+
+def axis_labels(
+    experiment: Experiment, names_of: Mapping[str, str] | None = None
+) -> dict[Axis, list[str]]:
+    """What stands beside the rows and columns.
+
+    Args:
+        experiment: Whose tokens and features to name.
+        names_of: Translations of feature names; features without a name are numbered.
+    """
+    words = names_of or {}
+    names = [words.get(n, n) for n in experiment.feature_names] or [""] * experiment.d_model
+    dims = range(1, experiment.d_k + 1)
+    return {
+        "tokens": list(experiment.tokens),
+        "features": [name or str(i) for i, name in enumerate(names, start=1)],
+        "dims": [str(i) for i in dims],
+        "concatenated": [f"{h}.{i}" for h in range(1, experiment.n_heads + 1) for i in dims],
+    }
+
+
+def _inputs(experiment: Experiment, trace: ExperimentTrace) -> list[Matrix]:
+    X = Matrix("X", "X", "inputs", trace.X, "tokens", "features", is_editable=True)
+    if trace.positions is None:
+        return [X]
+    P = Matrix(
+        "positions",
+        "P",
+        "inputs",
+        trace.positions,
+        "tokens",
+        "features",
+        operation={"kind": experiment.encoding, "d_model": experiment.d_model},
+    )
+    total = Matrix(
+        "inputs",
+        "X + P",
+        "inputs",
+        trace.inputs,
+        "tokens",
+        "features",
+        operation={"kind": "add", "of": ["X", "positions"]},
+    )
+    return [X, P, total]
+
+
+def _projections(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[Matrix]:
+    attention = trace.attention
+    source, symbol = ("X", "X") if trace.positions is None else ("inputs", "(X + P)")
+    rotates = experiment.encoding == "rotary"
+    projected = {"Q": attention.projected_Q, "K": attention.projected_K, "V": attention.heads.V}
+    matrices = []
+    for letter, values in projected.items():
+        W = getattr(attention, f"W_{letter}")[head]
+        turns = rotates and letter != "V"
+        name = f"projected_{letter}" if turns else letter
+        matrices += [
+            Matrix(
+                f"W_{letter}",
+                f"W_{letter}",
+                "projections",
+                W,
+                "features",
+                "dims",
+                is_editable=True,
+                chain=letter,
+            ),
+            Matrix(
+                name,
+                letter,
+                "projections",
+                values[head],
+                "tokens",
+                "dims",
+                f"{symbol} W_{letter}",
+                {"kind": "matmul", "of": [source, f"W_{letter}"]},
+                chain=letter,
+            ),
+        ]
+        if turns:
+            rotated = getattr(attention.heads, letter)[head]
+            matrices.append(
+                Matrix(
+                    letter,
+                    f"R {letter}",
+                    "projections",
+                    rotated,
+                    "tokens",
+                    "dims",
+                    f"RoPE({letter})",
+                    {"kind": "rotate", "of": [name], **_rotation(experiment)},
+                    chain=letter,
+                )
+            )
+    return matrices
+
+
+def _rotation(experiment: Experiment) -> dict[str, Any]:
+    """The cosine and sine of each token and pair, read off from rotated unit vectors."""
+    n_pairs = experiment.d_k // 2
+    units = np.zeros((experiment.n_tokens, experiment.d_k))
+    units[:, 0 : 2 * n_pairs : 2] = 1.0
+    turned = positions.rotary(units)
+    return {
+        "cos": turned[:, 0 : 2 * n_pairs : 2].tolist(),
+        "sin": turned[:, 1 : 2 * n_pairs : 2].tolist(),
+    }
+
+
+def _scores(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[Matrix]:
+    steps = trace.attention.head(head)
+    symbols = ("R Q", "(R K)") if experiment.encoding == "rotary" else ("Q", "K")
+
+    def square(
+        id: str, values: FloatArray, expression: str, operation: dict[str, Any], **more: Any
+    ) -> Matrix:
+        stage: Stage = "weights" if id == "weights" else "scores"
+        return Matrix(id, "", stage, values, "tokens", "tokens", expression, operation, **more)
+
+    matrices = [
+        square(
+            "scores",
+            steps.scores,
+            f"{symbols[0]} {symbols[1]}ᵀ",
+            {"kind": "matmul_transposed", "of": ["Q", "K"]},
+        )
+    ]
+    if experiment.is_scaled:
+        matrices.append(
+            square(
+                "scaled_scores",
+                steps.scaled_scores,
+                f"{{scores}} / √{experiment.d_k}",
+                {"kind": "scale", "of": ["scores"], "d_k": experiment.d_k},
+            )
+        )
+    if trace.bias is not None:
+        slope = float(positions.alibi_slopes(experiment.n_heads)[head])
+        before = matrices[-1].id
+        matrices += [
+            square("bias", trace.bias[head], "", {"kind": "alibi", "slope": slope}),
+            square(
+                "biased_scores",
+                steps.biased_scores,
+                f"{{{before}}} + B",
+                {"kind": "add", "of": [before, "bias"]},
+            ),
+        ]
+    if experiment.mask.kinds:
+        before = matrices[-1].id
+        matrices.append(
+            square(
+                "masked_scores",
+                steps.masked_scores,
+                f"{{{before}}} + M",
+                {"kind": "mask", "of": [before], "forbidden_by": _forbidden_by(experiment)},
+            )
+        )
+    before = matrices[-1].id
+    matrices.append(
+        square(
+            "weights",
+            steps.weights,
+            f"softmax({{{before}}})",
+            {"kind": "softmax", "of": [before]},
+            are_weights=True,
+        )
+    )
+    return matrices
+
+
+def _forbidden_by(experiment: Experiment) -> dict[str, list[list[bool]]]:
+    """For each mask that is on, which cells it forbids."""
+    mask, n_tokens = experiment.mask, experiment.n_tokens
+    return {kind: (~mask.only(kind).allowed(n_tokens)).tolist() for kind in mask.kinds}
+
+
+def _output(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[Matrix]:
+    attention = trace.attention
+    steps = attention.head(head)
+    mix = {"kind": "matmul", "of": ["weights", "V"]}
+    if experiment.n_heads == 1 and attention.W_O is None:
+        return [Matrix("output", "O", "output", steps.output, "tokens", "dims", "{weights} V", mix)]
+    matrices = [
+        Matrix("head_output", "H", "output", steps.output, "tokens", "dims", "{weights} V", mix)
+    ]
+    source, columns = "head_output", "H"
+    inner: Axis = "dims"
+    if experiment.n_heads > 1:
+        source, columns, inner = "concatenated", "C", "concatenated"
+        is_last = attention.W_O is None
+        matrices.append(
+            Matrix(
+                "output" if is_last else "concatenated",
+                "O" if is_last else "C",
+                "output",
+                attention.concatenated,
+                "tokens",
+                "concatenated",
+                f"[H₁ … H{_subscript(experiment.n_heads)}]",
+                {"kind": "concat", "of": ["head_output"], "head": head, "d_k": experiment.d_k},
+            )
+        )
+    if attention.W_O is not None:
+        matrices += [
+            Matrix("W_O", "W_O", "output", attention.W_O, inner, "features", is_editable=True),
+            Matrix(
+                "output",
+                "O",
+                "output",
+                attention.output,
+                "tokens",
+                "features",
+                f"{columns} W_O",
+                {"kind": "matmul", "of": [source, "W_O"]},
+            ),
+        ]
+    return matrices
+
+
+def _subscript(number: int) -> str:
+    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))

@@ -1,0 +1,120 @@
+"""The frame around every page: menu, language, address bar, and what happens on a fault."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from playground import address_bar, catalog, link, session
+from playground.palette import Theme
+from playground.texts import LANGUAGES, Texts, escaped
+
+_ROUTED = "is_routed"
+_ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The page that the address asks for, ready to run."""
+
+    _run: Callable[[], None]
+
+    def run(self) -> None:
+        """Run the page; a fault of ours shows one calm sentence and keeps the work."""
+        st.session_state[_ROUTED] = True
+        try:
+            self._run()
+        except Exception:
+            _log.exception("a page failed")
+            t = Texts(session.language())
+            st.error(t("fault.sentence"), title=t("fault.title"), icon=":material/healing:")
+            st.button(t("control.undo"), on_click=session.undo, disabled=not session.can_undo())
+            st.button(t("control.reset"), on_click=session.reset)
+        finally:
+            st.session_state[_ROUTED] = False
+
+
+def route() -> Route:
+    """Begin the run: the session, the menu, and the page that was asked for."""
+    session.start()
+    t = Texts(session.language())
+    st.set_page_config(page_title=t("app.title"), page_icon=_ICON, layout="wide")
+    sections: dict[str, list[st.Page]] = {}
+    for lesson in catalog.LESSONS:
+        page = st.Page(
+            lesson.file,
+            title=t(f"lesson.{lesson.id}.title"),
+            icon=lesson.icon,
+            url_path=lesson.id,
+            default=lesson is catalog.LESSONS[0],
+            help=t(f"lesson.{lesson.id}.summary"),
+        )
+        sections.setdefault(t(f"section.{lesson.section}"), []).append(page)
+    return Route(st.navigation(sections).run)
+
+
+def open_page() -> Texts:
+    """The first call of every page: draws the frame and gives the texts.
+
+    A deep link right after the server has started runs the page's file without app.py, so
+    this then routes by itself, which runs the page once more inside the frame.
+    """
+    if not st.session_state.get(_ROUTED):
+        route().run()
+        st.stop()
+    t = Texts(session.language())
+    with st.sidebar:
+        _language_control(t)
+    _address_bar(t)
+    _notice(t)
+    return t
+
+
+def _language_control(t: Texts) -> None:
+    st.session_state["language"] = session.language()
+    st.segmented_control(
+        t("control.language"),
+        list(LANGUAGES),
+        format_func=LANGUAGES.__getitem__,
+        key="language",
+        required=True,
+        label_visibility="collapsed",
+        on_change=lambda: session.speak(st.session_state["language"]),
+        width="stretch",
+    )
+
+
+def _address_bar(t: Texts) -> None:
+    text = link.encode(session.experiment())
+    host = len(st.context.url or "")
+    fits = host + len(text) + len("?lang=en&e=") <= link.BUDGET
+    query = {"lang": t.language, "e": text if fits else ""}
+    address_bar.show(query, t.language, session.run())
+    if not fits:
+        st.warning(t("notice.link_too_long"), icon=":material/link_off:")
+
+
+def _notice(t: Texts) -> None:
+    notice = session.pop_notice()
+    if notice is None:
+        return
+    reason = ""
+    if notice["error"] != "NoneType":
+        reason = phrase(t, notice["error"], notice["fields"])
+    st.warning(t(f"notice.{notice['notice']}", reason=reason), icon=":material/info:")
+
+
+def phrase(t: Texts, error: str, fields: dict[str, object]) -> str:
+    """What the core refused, in the reader's language."""
+    words = {
+        name: escaped(t.get(f"quantity.{value}", str(value))) for name, value in fields.items()
+    }
+    return t(f"error.{error}", **words)
+
+
+def theme() -> Theme:
+    """Whether this browser shows the page light or dark."""
+    return "dark" if st.context.theme.type == "dark" else "light"

@@ -1,0 +1,118 @@
+"""A running app and a real Chromium for the browser tests."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.browser.find_chromium import find_chromium
+
+ROOT = Path(__file__).parents[2]
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+# A deep link makes Streamlit's own page look for its server below the path of the page first.
+HARMLESS = re.compile(r"/\w+/_stcore/")
+
+
+class Server:
+    """The app as `streamlit run app.py` starts it, on a free port."""
+
+    def __init__(self, log: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = log
+        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true"]
+        options = ["--server.address=127.0.0.1", f"--server.port={port}"]
+        self._process = subprocess.Popen(
+            [*command, *options],
+            cwd=ROOT,
+            stdout=log.open("w"),
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+        self._wait_until_healthy()
+
+    def stop(self) -> int:
+        """Ask it to end, and give its exit code."""
+        self._process.terminate()
+        return self._process.wait(timeout=30)
+
+    def _wait_until_healthy(self) -> None:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                with urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=1) as answer:
+                    if answer.read() == b"ok":
+                        return
+            except OSError:
+                pass
+            time.sleep(0.05)  # between two questions, not instead of one
+        raise TimeoutError(self.log.read_text())
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = find_chromium()
+    assert path, "no Chromium: `make test` installs one"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    running = Server(tmp_path_factory.mktemp("server") / "log.txt")
+    yield running
+    running.stop()
+    assert "Traceback" not in running.log.read_text(), running.log.read_text()
+
+
+@pytest.fixture(scope="session")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser in English on a projector; its tabs share a cache, each is a session."""
+    context = browser.new_context(viewport={"width": 1280, "height": 720}, locale="en-US")
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """A new tab, whose console must stay clean."""
+    page = context.new_page()
+    faults = watch_console(page)
+    yield page
+    page.close()
+    assert faults == []
+
+
+def watch_console(page: Page) -> list[str]:
+    """Collects the errors that the page writes to its console from now on."""
+    faults: list[str] = []
+
+    def note(message: object) -> None:
+        text, place = message.text, message.location.get("url", "")
+        if message.type == "error" and not HARMLESS.search(place):
+            faults.append(f"{text} ({place})")
+
+    page.on("console", note)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    return faults

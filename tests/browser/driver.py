@@ -1,0 +1,143 @@
+"""Drives the app as a person does, and reads the board as a person does."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import Locator, Page, expect
+
+from attention_core import Experiment
+from playground import link
+from playground.pipeline import pipeline
+
+READY = "[data-testid=stApp][data-test-script-state=notRunning]"
+
+
+class Playground:
+    """The Playground in one browser tab."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page, self.url = page, url
+
+    @contextmanager
+    def one_run(self) -> Iterator[None]:
+        """What is done inside makes Python run; wait until the page shows what came of it."""
+        before = self._run()
+        yield
+        expect(self.page.locator("html")).not_to_have_attribute("data-run", before)
+        self.settle()
+
+    def _run(self) -> str:
+        return self.page.locator("html").get_attribute("data-run") or ""
+
+    def open(self, path: str = "/") -> "Playground":
+        self.page.goto(self.url + path)
+        self.settle()
+        return self
+
+    def settle(self) -> None:
+        """Wait until Python has answered everything, and address bar and board show it."""
+        expect(self.page.locator(READY)).to_be_visible(timeout=20_000)
+        expect(self.page.locator("html")).to_have_attribute("data-run", re.compile("."))
+        board = self.page.locator(".board")
+        if urlsplit(self.page.url).path in ("/", "/playground"):
+            expect(board).to_have_attribute("data-pending", "0", timeout=20_000)
+            expect(board).to_have_attribute("data-run", self._run())
+
+    def matrix(self, name: str) -> Locator:
+        return self.page.locator(f'[data-matrix="{name}"]')
+
+    def cell(self, matrix: str, row: int, column: int) -> Locator:
+        place = f'[data-row="{row}"][data-column="{column}"]'
+        return self.matrix(matrix).locator(f"[role=gridcell]{place}")
+
+    def input(self, matrix: str, row: int, column: int) -> Locator:
+        return self.cell(matrix, row, column).locator("input")
+
+    def text(self, matrix: str, row: int, column: int) -> str:
+        field = self.input(matrix, row, column)
+        return field.input_value() if field.count() else self.cell(matrix, row, column).inner_text()
+
+    def type(self, matrix: str, row: int, column: int, text: str, key: str = "Enter") -> None:
+        """Go to a cell, type over its number as on a keyboard, and finish with a key."""
+        self.input(matrix, row, column).click()
+        self.page.keyboard.type(text)
+        self.page.keyboard.press(key)
+        self.settle()
+
+    def press(self, name: str) -> None:
+        with self.one_run():
+            self.page.get_by_role("button", name=name, exact=True).click()
+
+    def choose(self, label: str, option: str) -> None:
+        box = self.page.get_by_role("combobox", name=label, exact=True)
+        box.scroll_into_view_if_needed()
+        self.page.evaluate(_NEXT_FRAME)  # a list that opens while its page scrolls closes again
+        box.click()
+        with self.one_run():
+            self.page.get_by_role("option", name=option, exact=True).click()
+
+    def slide(self, label: str, key: str, times: int = 1) -> None:
+        self.page.get_by_role("group", name=label, exact=True).get_by_role("slider").focus()
+        for _ in range(times):
+            with self.one_run():
+                self.page.keyboard.press(key)
+
+    def click(self, text: str) -> None:
+        with self.one_run():
+            self.page.get_by_text(text, exact=True).click()
+
+    def visit(self, lesson: str, heading: str) -> None:
+        """Go to a lesson by the menu."""
+        with self.one_run():
+            self.page.get_by_role("link", name=lesson).click()
+        expect(self.page.get_by_role("heading", level=1)).to_contain_text(heading)
+
+    # --- what is shown
+
+    def experiment(self) -> Experiment:
+        """The experiment that the address bar holds."""
+        query = parse_qs(urlsplit(self.page.url).query)
+        return link.decode(query["e"][0])
+
+    def assert_shows(self, experiment: Experiment, head: int = 0) -> None:
+        """Every number on the board is the one that the core computes for this experiment."""
+        matrices = pipeline(experiment, experiment.trace(), head)
+        shown = self.page.evaluate(_READ_BOARD)
+        assert list(shown) == [matrix.id for matrix in matrices]
+        for matrix in matrices:
+            for row, numbers in enumerate(matrix.values.tolist()):
+                for column, number in enumerate(numbers):
+                    text = shown[matrix.id][row][column]
+                    assert reads_as(text, number), (matrix.id, row, column, text, number)
+
+    def assert_consistent(self, head: int = 0) -> None:
+        """The address bar, the board and the core agree."""
+        self.settle()
+        self.assert_shows(self.experiment(), head)
+
+
+def reads_as(text: str, number: float) -> bool:
+    """Whether a cell's text is this number, rounded to the digits it shows."""
+    if text == "−∞":
+        return number == float("-inf")
+    digits, _, exponent = text.replace("−", "-").partition("e")
+    decimals = len(digits.partition(".")[2])
+    unit = 10.0 ** (int(exponent or 0) - decimals)
+    return abs(float(text.replace("−", "-")) - number) <= 0.5000001 * unit
+
+
+_NEXT_FRAME = "() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))"
+
+_READ_BOARD = """() => {
+  const board = [...document.querySelectorAll("*")]
+    .map((node) => node.shadowRoot?.querySelector(".board")).find(Boolean);
+  const cards = [...board.querySelectorAll("[data-matrix]")];
+  return Object.fromEntries(cards.map((card) => [
+    card.dataset.matrix,
+    [...card.querySelectorAll("tbody tr")].map((row) =>
+      [...row.querySelectorAll("[role=gridcell]")].map(
+        (cell) => cell.querySelector("input")?.value ?? cell.textContent)),
+  ]));
+}"""

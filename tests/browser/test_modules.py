@@ -1,0 +1,337 @@
+"""The board's ES modules, each by itself, in the browser that runs them."""
+
+import functools
+import http.server
+import json
+import math
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from playwright.sync_api import BrowserContext, Page
+
+from attention_core import Experiment, Mask
+from attention_core.presets import ENCODINGS
+from playground.board.board import board_data
+from playground.texts import Texts
+from tests.browser.conftest import ROOT
+
+ASSETS = ROOT / "playground" / "board" / "assets"
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def modules(context: BrowserContext) -> Iterator[Page]:
+    """A blank page that can import the modules by their names."""
+    handler = functools.partial(Quiet, directory=ASSETS)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as files:
+        threading.Thread(target=files.serve_forever, daemon=True).start()
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{files.server_port}/number.js")
+        page.set_content("<main></main>")
+        yield page
+        page.close()
+        files.shutdown()
+
+
+def call(page: Page, module: str, function: str, *arguments: object) -> object:
+    code = f"async (args) => (await import('/{module}.js')).{function}(...args)"
+    return page.evaluate(code, list(arguments))
+
+
+# --- number.js
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0", 0),
+        (".05", 0.05),
+        ("-.5", -0.5),
+        ("5.", 5),
+        ("1e-3", 1e-3),
+        ("-1e3", -1e3),
+        ("1E+2", 100),
+        ("1/3", 1 / 3),
+        ("-1/.5", -2),
+        ("2,5", 2.5),
+        ("-2,5", -2.5),
+        ("0,125", 0.125),
+        ("1,5/2,5", 0.6),
+        ("−3", -3),
+        (" 7 ", 7),
+        ("１２．５", 12.5),
+        ("－２", -2),
+        ("0。5", 0.5),
+        ("½", 0.5),
+        ("1000000", 1e6),
+    ],
+)
+def test_a_number_is_read_as_written(modules: Page, text: str, value: float):
+    assert call(modules, "number", "parseNumber", text, 1e6) == {"value": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "empty"),
+        ("  ", "empty"),
+        ("abc", "not_a_number"),
+        ("1..2", "not_a_number"),
+        ("1,2,3", "not_a_number"),
+        ("--1", "not_a_number"),
+        ("e5", "not_a_number"),
+        (".", "not_a_number"),
+        ("1/2/3", "not_a_number"),
+        ("1/", "not_a_number"),
+        ("NaN", "not_a_number"),
+        ("Infinity", "not_a_number"),
+        ("0x10", "not_a_number"),
+        ("1_000", "not_a_number"),
+        ("1,000", "ambiguous"),
+        ("12,345,678", "ambiguous"),
+        ("1/0", "zero_division"),
+        ("0/0", "zero_division"),
+        ("1e400", "too_large"),
+        ("-1000001", "too_large"),
+        ("1e6/1e-6", "too_large"),
+    ],
+)
+def test_what_is_no_number_is_named(modules: Page, text: str, problem: str):
+    assert call(modules, "number", "parseNumber", text, 1e6) == {"problem": problem}
+
+
+def test_minus_zero_is_zero(modules: Page):
+    assert modules.evaluate(
+        "async () => Object.is((await import('/number.js')).parseNumber('-0', 1).value, 0)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "decimals"),
+    [
+        ([], 0),
+        ([0, 1, -2], 0),
+        ([0.5, 1], 1),
+        ([0.25, 1], 2),
+        ([1 / 3, 1], 3),
+        ([1 / 3, 12], 2),
+        ([1 / 3, 123], 1),
+        ([1 / 3, 1234], 0),
+    ],
+)
+def test_a_matrix_gets_as_few_decimals_as_it_needs(modules: Page, values: list, decimals: int):
+    assert call(modules, "number", "decimalsFor", values) == decimals
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "text"),
+    [
+        (0.18386, 3, "0.184"),
+        (-0.5, 3, "−0.500"),
+        (-0.0001, 3, "0.000"),
+        (-12.3456, 2, "−12.35"),
+        (123456.0, 0, "1.2e5"),
+        (-3e22, 0, "−3.0e22"),
+    ],
+)
+def test_a_computed_number_fits_its_cell(modules: Page, value: float, decimals: int, text: str):
+    assert call(modules, "number", "formatCell", value, decimals) == text
+    assert len(text) <= 7
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (1.0, "1"),
+        (0.1, "0.1"),
+        (-2.5, "−2.5"),
+        (1 / 3, "0.3333"),
+        (0.0005, "5e−4"),
+        (1e-12, "1e−12"),
+        (123456.0, "1.23e5"),
+        (100.0, "100"),
+        (99999.0, "99999"),
+    ],
+)
+def test_a_number_in_its_own_right_is_short(modules: Page, value: float, text: str):
+    assert call(modules, "number", "formatNumber", value) == text
+
+
+def test_what_is_shown_can_be_typed_back(modules: Page):
+    rng = np.random.default_rng(0)
+    for value in (rng.standard_normal(50) * 10.0 ** rng.integers(-6, 6, 50)).tolist():
+        text = call(modules, "number", "formatNumber", value)
+
+        again = call(modules, "number", "parseNumber", text, 1e6)
+
+        assert math.isclose(again["value"], value, rel_tol=6e-2), text
+
+
+# --- colour.js
+
+
+def test_the_middle_of_a_signed_scale_is_the_background(modules: Page):
+    shade = call(modules, "colour", "shade", 0, -2, 2, ["#ff0000", "#ffffff", "#0000ff"])
+
+    assert shade == {"background": "rgb(255, 255, 255)", "ink": "#000000"}
+
+
+def test_values_beyond_the_scale_take_its_ends(modules: Page):
+    assert call(modules, "colour", "shade", 9, 0, 1, ["#ffffff", "#08306b"]) == {
+        "background": "rgb(8, 48, 107)",
+        "ink": "#ffffff",
+    }
+
+
+def test_a_matrix_of_zeros_has_a_colour(modules: Page):
+    shade = call(modules, "colour", "shade", 0, 0, 0, ["#000000", "#ffffff", "#000000"])
+
+    assert shade["background"] == "rgb(255, 255, 255)"
+
+
+# --- graph.js
+
+
+def settings() -> Iterator[Experiment]:
+    """One experiment for each encoding, mask, scaling, head count and output projection."""
+    masks = (Mask(), Mask(("causal", "padding")), Mask(("window",), before=0, after=0))
+    for encoding, mask, is_scaled, n_heads, has_W_O in product(
+        ENCODINGS, masks, (True, False), (1, 3), (True, False)
+    ):
+        start = Experiment.from_preset("random", seed=5).resized(
+            n_tokens=3, d_model=3, d_k=3, n_heads=n_heads
+        )
+        changed = replace(start, encoding=encoding, mask=mask, is_scaled=is_scaled)
+        yield changed.with_output_projection(has_W_O)
+
+
+_EXPLAIN_ALL = """async (data) => {
+  const { explain } = await import("/graph.js");
+  const { sayFrom } = await import("/view.js");
+  const matrices = new Map(data.matrices.map((matrix) => [matrix.id, matrix]));
+  const all = [];
+  for (const matrix of data.matrices) {
+    matrix.values.forEach((row, r) => row.forEach((value, c) => {
+      const cell = { id: matrix.id, row: r, column: c };
+      all.push({ ...cell, value, ...explain(matrices, cell, sayFrom(data.texts)) });
+    }));
+  }
+  return all;
+}"""
+
+
+def test_the_arithmetic_of_every_cell_gives_its_number(modules: Page):
+    n_checked = 0
+    for experiment in settings():
+        data = board_data(Texts("en"), experiment, experiment.trace(), experiment.n_heads - 1)
+        data = json.loads(json.dumps(data))
+        for cell in modules.evaluate(_EXPLAIN_ALL, data):
+            text = "".join(
+                f"**({p['text']})" if p.get("raised") else p["text"] for p in cell["parts"]
+            )
+            result, sign, sum_ = re.match(r"(\S+) ([=≈]) (.*)|", text).groups()
+            if sum_ is None or cell["value"] is None:
+                continue
+            assert evaluated(result) == pytest.approx(cell["value"], abs=6e-5, rel=6e-3)
+            tolerance = 1e-12 if sign == "=" else 2e-3 * (1 + abs(cell["value"]))
+            assert evaluated(sum_) == pytest.approx(cell["value"], abs=tolerance), text
+            n_checked += 1
+    assert n_checked > 2_000
+
+
+def evaluated(text: str) -> float:
+    """The number that an arithmetic text stands for."""
+    code = re.sub(r" [(][^()]* count from 0[)]$", "", text)
+    code = code.replace("−∞", "-inf").replace("−", "-").replace("·", "*")
+    code = code.replace("10000^", "10000**")
+    code = re.sub(r"\|(\d+) - (\d+)\|", r"abs(\1 - \2)", code)
+    code = re.sub(r"√(\d+)", r"sqrt(\1)", code)
+    code = re.sub(r"(\d)e(-?\d)", r"\1E\2", code)
+    names = {"e": math.e, "inf": math.inf, "sin": math.sin, "cos": math.cos, "sqrt": math.sqrt}
+    return float(eval(code, {"__builtins__": {}, "abs": abs} | names))
+
+
+def test_the_sources_of_every_cell_are_the_cells_that_move_it(modules: Page):
+    """Change one cell of an operand; only results that name it as a source may differ."""
+    experiment = Experiment.from_preset("random", seed=5).resized(n_tokens=3, d_model=2, d_k=2)
+    data = json.loads(json.dumps(board_data(Texts("en"), experiment, experiment.trace(), 0)))
+    explained = modules.evaluate(_EXPLAIN_ALL, data)
+    named = {
+        (cell["id"], cell["row"], cell["column"]): {
+            (source["id"], source["row"], source["column"]) for source in cell["sources"]
+        }
+        for cell in explained
+    }
+
+    assert named["Q", 1, 0] == {("X", 1, 0), ("X", 1, 1), ("W_Q", 0, 0), ("W_Q", 1, 0)}
+    assert named["scores", 0, 2] == {("Q", 0, 0), ("Q", 0, 1), ("K", 2, 0), ("K", 2, 1)}
+    assert named["scaled_scores", 0, 2] == {("scores", 0, 2)}
+    assert named["weights", 1, 2] == {("scaled_scores", 1, k) for k in range(3)}
+    assert named["output", 2, 1] == {("weights", 2, k) for k in range(3)} | {
+        ("V", k, 1) for k in range(3)
+    }
+    assert named["X", 0, 0] == set()
+
+
+# --- view.js
+
+
+_BUILD = """async (data) => {
+  const view = await import("/view.js");
+  const root = document.querySelector("main");
+  root.replaceChildren(...view.buildBoard(data));
+  view.paint(root, data, "light", () => false);
+  return root.innerHTML;
+}"""
+
+
+def test_the_view_builds_labelled_grids_and_shows_markup_as_text(modules: Page):
+    experiment = Experiment.from_preset("apple").with_token_renamed(
+        0, "<img src=x onerror=alert(1)>"
+    )
+    experiment = replace(experiment, mask=Mask(("causal",)))
+    data = json.loads(json.dumps(board_data(Texts("en"), experiment, experiment.trace(), 0)))
+
+    modules.evaluate(_BUILD, data)
+
+    assert modules.locator("img").count() == 0
+    weights = modules.locator('[data-matrix="weights"]')
+    assert weights.locator("table").get_attribute("role") == "grid"
+    assert weights.locator("table").get_attribute("aria-label") == "weights, 3 × 3"
+    cell = weights.locator('[data-row="1"][data-column="0"]')
+    assert cell.get_attribute("aria-label").startswith("weights, from 喜欢 to <img src=x")
+    assert cell.get_attribute("aria-label").endswith(": 0.1956")
+    masked = modules.locator('[data-matrix="masked_scores"] [data-row="0"][data-column="1"]')
+    assert masked.get_attribute("class") == "masked"
+    assert masked.inner_text() == "−∞"
+    assert modules.locator('[data-matrix="X"] input.number').count() == 6
+
+
+def test_a_cell_that_is_being_typed_into_is_not_painted_over(modules: Page):
+    experiment = Experiment.from_preset("apple")
+    data = json.loads(json.dumps(board_data(Texts("en"), experiment, experiment.trace(), 0)))
+    modules.evaluate(_BUILD, data)
+    field = modules.locator('[data-matrix="X"] [data-row="0"][data-column="0"] input')
+    field.fill("12")
+
+    modules.evaluate(
+        """async (data) => {
+          const view = await import("/view.js");
+          const root = document.querySelector("main");
+          const edited = view.cellAt(root, { id: "X", row: 0, column: 0 });
+          view.paint(root, data, "light", (cell) => cell === edited);
+        }""",
+        data,
+    )
+
+    assert field.input_value() == "12"
