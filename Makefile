@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 # The lessons need one thread of torch, and two make tiny models much slower.
 export OMP_NUM_THREADS := 1
 
-.PHONY: run test check fix browser clean
+.PHONY: run test check fix browser screenshots clean
 
 run: $(VENV)/app
 	$(BIN)/python -m streamlit run app.py
@@ -26,7 +26,10 @@ fix: $(VENV)/dev
 	$(BIN)/ruff check --fix .
 
 browser: $(VENV)/dev
-	$(BIN)/python tests/browser/find_chromium.py --install
+	$(BIN)/python -m tests.browser.find_chromium --install
+
+screenshots: browser
+	$(BIN)/python -m tests.browser.screenshots
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -15,7 +15,7 @@ st.markdown(t.long("guide"))
 st.subheader(t("guide.symbols"))
 st.table(
     {
-        t("guide.symbol"): [matrix.symbol for matrix in matrices],
+        t("guide.symbol"): [f"${matrix.symbol}$" if matrix.symbol else "" for matrix in matrices],
         t("guide.name"): [t(f"matrix.{matrix.id}.name") for matrix in matrices],
         t("guide.shape"): [" × ".join(map(str, matrix.values.shape)) for matrix in matrices],
         t("guide.meaning"): [t(f"matrix.{matrix.id}.about") for matrix in matrices],

@@ -20,7 +20,7 @@ labels = axis_labels(experiment, t.group("feature"))
 with st.container(horizontal=True, horizontal_alignment="distribute"):
     st.title(t("lesson.playground.question"), width="content")
     controls.toolbar(t)
-with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+with st.container(horizontal=True, vertical_alignment="center", gap="small"):
     for equation in formula.equations(experiment, trace):
         st.latex(equation.latex(), width="content")
 board.show(t, experiment, trace, head)

@@ -245,10 +245,19 @@ function paintCells(card, matrix, data, theme, say, isBeingEdited) {
     if (matrix.editable && !isBeingEdited(cell)) target.value = text;
     if (!matrix.editable) cell.textContent = text;
     cell.classList.toggle("masked", value === null);
+    if (cell.dataset.value !== undefined && cell.dataset.value !== String(value)) flash(cell);
+    cell.dataset.value = String(value);
     const { background, ink } = cellShade(value ?? 0, matrix.scale, reach, data.palette, theme);
     cell.style.setProperty("--shade", background);
     cell.style.setProperty("--ink", ink);
   });
+}
+
+/** Shows for a moment that a number has moved. */
+function flash(cell) {
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  const ring = (width) => ({ boxShadow: `inset 0 0 0 ${width} var(--st-primary-color)` });
+  cell.animate([ring("4px"), ring("4px"), ring("0px")], { duration: 900 });
 }
 
 /** The element of a cell that takes the focus: its input, if it has one. */

@@ -1,0 +1,46 @@
+"""Takes the pictures of the README from this version: `make screenshots`."""
+
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+from tests.browser.conftest import FLAGS, ROOT, Server
+from tests.browser.driver import Playground
+from tests.browser.find_chromium import find_chromium
+
+IMAGES = ROOT / "docs" / "images"
+
+
+def take(playground: Playground, name: str) -> None:
+    playground.page.screenshot(path=IMAGES / f"{name}.png")
+
+
+def light(page: Page, url: str) -> None:
+    playground = Playground(page, url).open()
+    playground.cell("weights", 1, 2).click()
+    take(playground, "playground")
+
+
+def dark_zh(page: Page, url: str) -> None:
+    playground = Playground(page, url).open("/?lang=zh")
+    playground.click("因果")
+    playground.cell("masked_scores", 0, 2).click()
+    take(playground, "playground-dark-zh")
+
+
+def main() -> None:
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    server = Server(Path(tempfile.mkdtemp()) / "log.txt")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+        for scheme, shoot in (("light", light), ("dark", dark_zh)):
+            size = {"width": 1440, "height": 900}
+            context = chromium.new_context(viewport=size, color_scheme=scheme, locale="en-US")
+            shoot(context.new_page(), server.url)
+        chromium.close()
+    server.stop()
+
+
+if __name__ == "__main__":
+    main()
