@@ -50,6 +50,12 @@ class Server:
         )
         self._wait_until_healthy()
 
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
     def stop(self) -> int:
         """Ask it to end, and give its exit code."""
         self._process.terminate()
@@ -80,9 +86,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(tmp_path_factory.mktemp("server") / "log.txt")
-    yield running
-    running.stop()
+    with Server(tmp_path_factory.mktemp("server") / "log.txt") as running:
+        yield running
     assert "Traceback" not in running.log.read_text(), running.log.read_text()
 
 

@@ -31,15 +31,14 @@ def dark_zh(page: Page, url: str) -> None:
 
 def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
-    server = Server(Path(tempfile.mkdtemp()) / "log.txt")
-    with sync_playwright() as playwright:
+    log = Path(tempfile.mkdtemp()) / "log.txt"
+    with Server(log) as server, sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         for scheme, shoot in (("light", light), ("dark", dark_zh)):
             size = {"width": 1440, "height": 900}
             context = chromium.new_context(viewport=size, color_scheme=scheme, locale="en-US")
             shoot(context.new_page(), server.url)
         chromium.close()
-    server.stop()
 
 
 if __name__ == "__main__":

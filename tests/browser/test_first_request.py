@@ -19,15 +19,15 @@ from tests.browser.driver import Playground
 def test_a_deep_link_may_be_the_very_first_request(
     context: BrowserContext, tmp_path, path: str, heading: str
 ):
-    server = Server(tmp_path / "log.txt")
-    page = context.new_page()
-    faults = watch_console(page)
+    with Server(tmp_path / "log.txt") as server:
+        page = context.new_page()
+        faults = watch_console(page)
 
-    Playground(page, server.url).open(path)
+        Playground(page, server.url).open(path)
 
-    expect(page.get_by_role("heading", level=1)).to_contain_text(heading)
-    expect(page.get_by_role("heading", level=1)).to_have_count(1)
-    assert faults == []
-    page.close()
-    assert server.stop() in (0, -signal.SIGTERM)
+        expect(page.get_by_role("heading", level=1)).to_contain_text(heading)
+        expect(page.get_by_role("heading", level=1)).to_have_count(1)
+        assert faults == []
+        page.close()
+        assert server.stop() in (0, -signal.SIGTERM)
     assert "Traceback" not in server.log.read_text()
