@@ -66,7 +66,8 @@ def experiment() -> Experiment:
 def apply(change: Callable[[Experiment], Experiment], *, joins: bool = False) -> None:
     """Change the experiment, as one step of undo.
 
-    A change that the core refuses leaves everything as it was and tells the learner why.
+    A change that the core refuses leaves everything as it was and tells the learner why; so
+    does a fault of ours, which would otherwise reach the learner as Streamlit's own message.
 
     Args:
         change: Gives the new experiment for the current one.
@@ -77,6 +78,10 @@ def apply(change: Callable[[Experiment], Experiment], *, joins: bool = False) ->
         plain = to_plain(change(experiment()))
     except AttentionError as error:
         notify("refused", error)
+        return
+    except Exception:
+        _log.exception("a change failed")
+        notify("fault")
         return
     if plain == work["plain"]:
         return

@@ -1,0 +1,133 @@
+"""Drives the app without a browser, and reads what a page tells the browser."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.testing.v1 import AppTest
+
+from attention_core import Experiment
+from playground import link
+from playground.catalog import LESSONS
+from playground.pipeline import pipeline
+from playground.texts import Texts
+
+ROOT = Path(__file__).parents[2]
+
+
+class App:
+    """One learner's session, that begins on one of the pages, or at the bare address."""
+
+    def __init__(self, lesson=LESSONS[0].id, *, locale="en-US", theme="light", **query):
+        self.test = AppTest.from_file(ROOT / "app.py", default_timeout=30)
+        self.test.context.update(locale=locale, theme=theme, url="http://localhost:8501/")
+        self.test.query_params.update(query)
+        if lesson is None:
+            self.test.run()
+        else:
+            self.visit(lesson)
+
+    def visit(self, lesson):
+        """Go to a page, as the menu or a deep link does."""
+        self.test.switch_page(f"pages/{lesson}.py").run()
+        return self
+
+    # --- what is done
+
+    def set(self, key, value):
+        """Give the input of this key another value, as a hand does."""
+        (widget,) = [element for element in self.test if getattr(element, "key", None) == key]
+        widget.set_value(value).run()
+        return self
+
+    def press(self, label):
+        (button,) = [button for button in self.test.button if button.label == label]
+        button.click().run()
+        return self
+
+    def open_file(self, content):
+        self.test.file_uploader(key="file").set_value(("a.json", content, "application/json")).run()
+        return self
+
+    def send(self, *edits, revision=None, mount="board 1"):
+        """What the board in the browser sends. AppTest has no public way to do it."""
+        seen = self.board["revision"] if revision is None else revision
+        message = {"mount": mount, "revision": seen, "edits": list(edits)}
+        state = WidgetState(id=self._component("board").id)
+        state.json_value = json.dumps({"edits": message})
+        states = self.test._tree.get_widget_states()
+        states.widgets.append(state)
+        self.test._run(states)
+        return self
+
+    # --- what is shown
+
+    @property
+    def t(self):
+        return Texts(self.test.session_state["work"]["language"])
+
+    @property
+    def board(self):
+        return json.loads(self._component("board").json)
+
+    @property
+    def address(self):
+        return json.loads(self._component("address_bar").json)
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment of the link in the address bar."""
+        return link.decode(self.address["query"]["e"])
+
+    @property
+    def figure(self):
+        (chart,) = self.test.get("plotly_chart")
+        return json.loads(chart.proto.spec)
+
+    @property
+    def warnings(self):
+        return [warning.value for warning in self.test.warning]
+
+    @property
+    def errors(self):
+        return [error.value for error in self.test.error]
+
+    def markdown(self):
+        """Every text that the browser will read as Markdown."""
+        elements = [*self.test.markdown, *self.test.caption, *self.test.latex, *self.test.title]
+        alerts = [*self.test.warning, *self.test.error, *self.test.info]
+        texts = [element.value for element in elements + alerts + list(self.test.subheader)]
+        tables = [str(value) for table in self.test.table for value in table.value.to_numpy().flat]
+        labels = [getattr(element, "label", "") for element in self.test]
+        helps = [getattr(element, "help", "") for element in self.test]
+        return texts + tables + [text for text in labels + helps if isinstance(text, str)]
+
+    def assert_calm(self):
+        """Nothing failed and nothing warns."""
+        assert [exception.value for exception in self.test.exception] == []
+        assert self.errors == []
+        assert self.warnings == []
+
+    def assert_shows(self, experiment, head=0):
+        """The board holds exactly what the core computes for this experiment."""
+        expected = {m.id: m.values for m in pipeline(experiment, experiment.trace(), head)}
+        shown = {matrix["id"]: matrix["values"] for matrix in self.board["matrices"]}
+        assert list(shown) == list(expected)
+        for id, values in expected.items():
+            finite = np.where(np.isneginf(values), np.nan, values)
+            np.testing.assert_array_equal(np.array(shown[id], dtype=float), finite, id)
+        assert self.board["axes"]["tokens"] == list(experiment.tokens)
+
+    def assert_consistent(self, head=0):
+        """The address bar, the board and the core agree, and all is calm."""
+        self.assert_calm()
+        self.assert_shows(self.experiment, head)
+
+    def _component(self, name):
+        (component,) = [
+            element.proto
+            for element in self.test.get("bidi_component")
+            if element.proto.component_name.startswith(f"playground.{name}-")
+        ]
+        return component
