@@ -335,9 +335,7 @@ class Experiment:
 
 
 def _checked(name: str, value: npt.ArrayLike, shape: tuple[int | str, ...]) -> FloatArray:
-    array = as_floats(name, value, shape)
-    if array.ndim != len(shape):
-        raise ShapeError(name, shape, array.shape)
+    array = as_floats(name, value, shape, may_lead=False)
     check_finite(name, array)
     if array.size and np.abs(array).max() > MAX_VALUE:
         worst = float(array.flat[np.abs(array).argmax()])

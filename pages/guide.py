@@ -16,8 +16,8 @@ st.subheader(t("guide.symbols"))
 st.table(
     {
         t("guide.symbol"): [f"${matrix.symbol}$" if matrix.symbol else "" for matrix in matrices],
-        t("guide.name"): [t(f"matrix.{matrix.id}.name") for matrix in matrices],
+        t("guide.name"): [t(f"matrix.{matrix.text_id}.name") for matrix in matrices],
         t("guide.shape"): [" × ".join(map(str, matrix.values.shape)) for matrix in matrices],
-        t("guide.meaning"): [t(f"matrix.{matrix.id}.about") for matrix in matrices],
+        t("guide.meaning"): [t(f"matrix.{matrix.text_id}.about") for matrix in matrices],
     }
 )

@@ -21,8 +21,10 @@ with st.container(horizontal=True, horizontal_alignment="distribute"):
     st.title(t("lesson.playground.question"), width="content")
     controls.toolbar(t)
 with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-    for equation in formula.equations(experiment, trace):
+    *equations, last = formula.equations(experiment, trace)
+    for equation in equations:
         st.latex(equation.latex(), width="content")
+    st.latex(last.latex(), width="content", help=t("formula.hint"))
 board.show(t, experiment, trace, head)
 
 st.subheader(t("figure.title"), help=t("figure.hint"))

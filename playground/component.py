@@ -7,15 +7,18 @@ browser fetch new files after an update.
 """
 
 import hashlib
+import threading
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
 from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
 
 _PACKAGE = "playground"
 _ASSETS = "assets"
+_registering = threading.Lock()  # two first visitors may come at once
 
 
 class Component:
@@ -33,10 +36,14 @@ class Component:
     def __call__(self, *, key: str, data: dict[str, Any], **callbacks: Any) -> None:
         """Draw the component; `on_<state>_change` is called when it sends that state."""
         manager = get_bidi_component_manager()
-        if manager.get_component_asset_root(self._full_name) is None:
-            manifest = ComponentManifest(_PACKAGE, "1", [self._config])
-            manager.register_from_manifest(manifest, self._folder)
+        with _registering:
+            self._register(manager)
         draw = st.components.v2.component(
             self._full_name, html=self._html, js=self._js, css=self._css
         )
         draw(key=key, data=data, **callbacks)
+
+    def _register(self, manager: BidiComponentManager) -> None:
+        if manager.get_component_asset_root(self._full_name) is None:
+            manifest = ComponentManifest(_PACKAGE, "1", [self._config])
+            manager.register_from_manifest(manifest, self._folder)

@@ -16,7 +16,9 @@ from attention_core.canvas import MAX_D_K, MAX_D_MODEL, MAX_HEADS, MAX_SEED
 from attention_core.experiment import MASK_KINDS
 from attention_core.presets import ENCODINGS
 from playground import session
-from playground.texts import Texts
+from playground.texts import Texts, small
+
+_DRAWN = "drawn"  # what each widget showed when it was drawn last
 
 Change = Callable[[Experiment, Any], Experiment]
 
@@ -33,10 +35,10 @@ def experiment_controls(t: Texts) -> None:
     st.toggle(
         t("control.is_scaled"),
         key="is_scaled",
-        help=t("control.is_scaled_help"),
         on_change=_commit,
         args=("is_scaled", lambda e, value: replace(e, is_scaled=value)),
     )
+    _explanation(t("control.is_scaled_help"))
     _seeded("encoding", e.encoding)
     st.selectbox(
         t("control.encoding"),
@@ -51,10 +53,10 @@ def experiment_controls(t: Texts) -> None:
     st.toggle(
         t("control.has_W_O"),
         key="has_W_O",
-        help=t("control.has_W_O_help"),
         on_change=_commit,
         args=("has_W_O", Experiment.with_output_projection),
     )
+    _explanation(t("control.has_W_O_help"))
     _random(t, e)
     _file(t, e)
 
@@ -74,7 +76,6 @@ def toolbar(t: Texts) -> None:
                 format_func=lambda index: t("control.head_number", number=index + 1),
                 key="head",
                 required=True,
-                help=t("control.head_help"),
                 label_visibility="collapsed",
                 on_change=lambda: session.show_head(st.session_state["head"]),
             )
@@ -89,9 +90,11 @@ def _preset(t: Texts, e: Experiment) -> None:
         key="preset",
         help=t("control.preset_help"),
         on_change=_commit,
-        args=("preset", lambda e, name: Experiment.from_preset(name, seed=e.seed)),
+        args=("preset", lambda e, name: Experiment.from_preset(name, seed=e.seed), True),
     )
-    st.caption(t(f"preset.{e.preset}.story"))
+    story = t(f"preset.{e.preset}.story")
+    is_untouched = to_plain(e) == to_plain(Experiment.from_preset(e.preset, seed=e.seed))
+    _explanation(story if is_untouched else t("control.story_at_start", story=story))
 
 
 def _size(t: Texts, name: str, size: int, most: int) -> None:
@@ -103,7 +106,7 @@ def _size(t: Texts, name: str, size: int, most: int) -> None:
         key=name,
         help=t(f"control.{name}_help"),
         on_change=_commit,
-        args=(name, lambda e, value: e.resized(**{name: value})),
+        args=(name, lambda e, value: e.resized(**{name: value}), name in ("d_k", "n_heads")),
     )
 
 
@@ -149,18 +152,20 @@ def _random(t: Texts, e: Experiment) -> None:
             t("control.seed"),
             0,
             MAX_SEED,
+            value=None,  # emptied, it is None and changes nothing, rather than 0
             key="seed",
             help=t("control.seed_help"),
             on_change=_commit,
-            args=("seed", lambda e, value: e.randomized(int(value or 0))),
+            args=("seed", lambda e, value: e.randomized(int(value)), True),
             width=140,
         )
         st.button(
             t("control.randomize"),
             icon=":material/casino:",
             help=t("control.randomize_help"),
-            on_click=session.replace,
+            on_click=session.apply,
             args=(lambda e: e.randomized((e.seed + 1) % (MAX_SEED + 1)),),
+            kwargs={"moves_cells": True},
         )
 
 
@@ -188,9 +193,9 @@ def _open() -> None:
     except AttentionError as error:
         session.notify("damaged_file", error)
     except (ValueError, RecursionError):
-        session.notify("damaged_file")
+        session.notify("no_json_file")
     else:
-        session.replace(lambda _: opened)
+        session.apply(lambda _: opened, moves_cells=True)
 
 
 def _button(
@@ -205,11 +210,23 @@ def _button(
     )
 
 
+def _explanation(text: str) -> None:
+    """A sentence below a control, where a "?" would not do: on a switch it flips the switch."""
+    st.markdown(small(text))
+
+
 def _seeded(key: str, value: object) -> None:
+    """Write a widget's value from the experiment, and remember what was written."""
     st.session_state[key] = value
+    st.session_state.setdefault(_DRAWN, {})[key] = value
 
 
-def _commit(key: str, change: Change) -> None:
+def _commit(key: str, change: Change, moves_cells: bool = False) -> None:
+    """Commit a widget's value, if it is another one than was drawn.
+
+    A late message of a page that was left makes Streamlit call the callbacks of all its
+    widgets, changed or not.
+    """
     value = st.session_state[key]
-    if value is not None:
-        session.replace(lambda e: change(e, value))
+    if value is not None and value != st.session_state[_DRAWN].get(key):
+        session.apply(lambda e: change(e, value), moves_cells=moves_cells)

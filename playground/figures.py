@@ -1,4 +1,4 @@
-"""Arrays as Plotly figures: plain dicts, which draw faster than validated objects.
+"""Arrays as Plotly figures, as plain dicts.
 
 Row 0 is on top, tokens are tick texts on integer axes (as axis values, repeated words would
 merge and "2020-01-01" would become a date), and colours are those of the board.
@@ -23,7 +23,11 @@ CONFIG = {
     "toImageButtonOptions": {"format": "png", "filename": "attention", "scale": 3},
 }
 
+_WIDE = 6  # columns; more are unreadable in half the width
+_ROW = 44  # pixels
+_FRAME = 170  # pixels around the rows of a panel: title, labels, axis title
 _GAP = 0.06  # between panels, as a share of the width
+_STACK_GAP = 0.13  # and of the height
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -40,11 +44,13 @@ class Panel:
 
 
 def heatmaps(panels: Sequence[Panel], theme: Theme) -> Figure:
-    """Heatmaps side by side with their numbers in the cells."""
-    width = (1 - _GAP * (len(panels) - 1)) / len(panels)
-    tallest = max(len(panel.rows) for panel in panels)
+    """Heatmaps with their numbers in the cells: side by side, or below each other if wide."""
+    are_stacked = any(len(panel.columns) > _WIDE for panel in panels)
+    heights = [_ROW * len(panel.rows) for panel in panels]
+    height = _FRAME * (len(panels) if are_stacked else 1)
+    height += sum(heights) if are_stacked else max(heights)
     layout: dict[str, Any] = {
-        "height": 170 + 44 * tallest,
+        "height": height,
         "margin": {"l": 10, "r": 10, "t": 50, "b": 10},
         "annotations": [],
         "font": {"size": 16},
@@ -52,21 +58,33 @@ def heatmaps(panels: Sequence[Panel], theme: Theme) -> Figure:
     data = []
     for index, panel in enumerate(panels):
         axes = "" if index == 0 else str(index + 1)
-        left = index * (width + _GAP)
+        across, down = _domains(index, len(panels), are_stacked)
+        shares_rows = not are_stacked and index > 0 and panel.rows == panels[index - 1].rows
         data.append(_heatmap(panel, axes, theme))
-        layout["annotations"].append(_title(panel.title, left + width / 2))
+        layout["annotations"].append(_title(panel.title, sum(across) / 2, down[1]))
         layout[f"xaxis{axes}"] = {
             **_axis(panel.columns, panel.column_title),
-            "domain": [left, min(1.0, left + width)],
+            "domain": across,
             "anchor": f"y{axes}",
         }
         layout[f"yaxis{axes}"] = {
             **_axis(panel.rows, panel.row_title),
-            "showticklabels": panel.rows != panels[max(0, index - 1)].rows or index == 0,
+            "domain": down,
+            "showticklabels": not shares_rows,
             "autorange": "reversed",
             "anchor": f"x{axes}",
         }
     return {"data": data, "layout": layout}
+
+
+def _domains(index: int, n_panels: int, are_stacked: bool) -> tuple[list[float], list[float]]:
+    """Which part of the figure a panel takes, from left to right and from bottom to top."""
+    gap = _STACK_GAP if are_stacked else _GAP
+    size = (1 - gap * (n_panels - 1)) / n_panels
+    place = n_panels - 1 - index if are_stacked else index  # plotly counts from the bottom
+    start = place * (size + gap)
+    part = [start, min(1.0, start + size)]
+    return ([0.0, 1.0], part) if are_stacked else (part, [0.0, 1.0])
 
 
 def _heatmap(panel: Panel, axes: str, theme: Theme) -> dict[str, Any]:
@@ -79,7 +97,7 @@ def _heatmap(panel: Panel, axes: str, theme: Theme) -> dict[str, Any]:
         "zmax": 1.0 if panel.are_weights else reach,
         "colorscale": [[i / (len(stops) - 1), stop] for i, stop in enumerate(stops)],
         "showscale": False,
-        "texttemplate": "%{z:.3f}" if len(panel.columns) <= 6 else "%{z:.2f}",
+        "texttemplate": "%{z:.3f}",
         "hovertemplate": "%{z:.6f}<extra></extra>",
         "xgap": 2,
         "ygap": 2,
@@ -100,8 +118,8 @@ def _axis(labels: Sequence[str], title: str) -> dict[str, Any]:
     }
 
 
-def _title(text: str, x: float) -> dict[str, Any]:
-    place = {"x": x, "y": 1.0, "xref": "paper", "yref": "paper"}
+def _title(text: str, x: float, y: float) -> dict[str, Any]:
+    place = {"x": x, "y": y, "xref": "paper", "yref": "paper"}
     anchors = {"xanchor": "center", "yanchor": "bottom", "showarrow": False, "yshift": 8}
     return {"text": text, "font": {"size": 18}, **place, **anchors}
 

@@ -23,12 +23,12 @@ class Term:
 
     def latex(self) -> str:
         size = r" \times ".join(map(str, self.shape))
-        return rf"\underset{{\textcolor{{gray}}{{{size}}}}}{{{self.symbol}}}"
+        return rf"\underset{{{size}}}{{{self.symbol}}}"
 
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """result = template, in which {0}, {1}, ... stand for the factors."""
+    """result = template, in which <0>, <1>, ... stand for the factors."""
 
     result: Term
     template: str
@@ -54,19 +54,22 @@ def equations(experiment: Experiment, trace: ExperimentTrace) -> list[Equation]:
         source = Term("X'", trace.inputs.shape)
         lines.append(Equation(source, "<0> + <1>", (X, Term("P", trace.positions.shape))))
         X = source
-    turn = "R " if experiment.encoding == "rotary" else ""
-    Q, K = Term(f"Q{h}", one.Q.shape), Term(f"K{h}", one.K.shape)
+    turned = "'" if experiment.encoding == "rotary" else ""
+    Q, K = Term(f"Q{turned}{h}", one.Q.shape), Term(f"K{turned}{h}", one.K.shape)
     V = Term(f"V{h}", one.V.shape)
-    for result, letter, rotation in ((Q, "Q", turn), (K, "K", turn), (V, "V", "")):
+    for result, letter in ((Q, "Q"), (K, "K"), (V, "V")):
         W = getattr(attention, f"W_{letter}")[0]
         weight = Term(rf"W_{{{letter}{',h' if h else ''}}}", W.shape)
-        lines.append(Equation(result, f"{rotation}<0> <1>", (X, weight)))
+        is_turned = turned and letter != "V"
+        projection = r"\operatorname{RoPE}(<0> <1>)" if is_turned else "<0> <1>"
+        lines.append(Equation(result, projection, (X, weight)))
 
     head = Term(f"H{h}" if h or attention.W_O is not None else "O", one.output.shape)
     scores = "<0> <1>"
     if experiment.is_scaled:
         scores = rf"\frac{{<0> <1>}}{{\sqrt{{{experiment.d_k}}}}}"
-    factors = [Q, Term(rf"K{h}^{{\top}}", np.swapaxes(one.K, -1, -2).shape), V]
+    key = f"{{{K.symbol}}}" if turned else K.symbol  # a prime and ᵀ would be two superscripts
+    factors = [Q, Term(rf"{key}^{{\top}}", np.swapaxes(one.K, -1, -2).shape), V]
     if trace.bias is not None:
         scores += f" + <{len(factors)}>"
         factors.append(Term(f"B{h}", trace.bias[0].shape))

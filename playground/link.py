@@ -3,8 +3,8 @@
     "1" + base64url(crc32 + zlib(JSON))
 
 The JSON is the experiment's plain data, in which the changed numbers of a matrix are packed:
-gaps between their places, and the numbers as integers where a fixed point loses nothing. 500
-changed numbers take about 1,560 characters (2,800 as plain JSON, 1,340 in a binary form).
+gaps between their places, and the numbers as integers where a fixed point loses nothing.
+`python -m benchmarks.link_length` tells how long it gets.
 Decoding is bounded, since anyone can write a link.
 """
 
@@ -60,7 +60,14 @@ def decode(text: str) -> Experiment:
             if isinstance(plain, dict) and name in plain:
                 plain[name] = _unpack(plain[name])
         return from_plain(plain)
-    except (zlib.error, ValueError, TypeError, RecursionError, AttentionError) as error:
+    except (
+        zlib.error,
+        ValueError,
+        TypeError,
+        ArithmeticError,
+        RecursionError,
+        AttentionError,
+    ) as error:
         raise LinkError(str(error)) from error
 
 

@@ -33,6 +33,12 @@ class Matrix:
     is_editable: bool = False
     are_weights: bool = False  # from 0 to 1, rather than signed
     chain: str = ""  # matrices of one chain stand below each other
+    text: str = ""  # which texts describe it, if not those of its id
+
+    @property
+    def text_id(self) -> str:
+        """The texts that describe it are `matrix.<text_id>.name` and `.about`."""
+        return self.text or self.id
 
 
 def pipeline(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[Matrix]:
@@ -67,7 +73,7 @@ def axis_labels(
         "tokens": list(experiment.tokens),
         "features": [name or str(i) for i, name in enumerate(names, start=1)],
         "dims": [str(i) for i in dims],
-        "concatenated": [f"{h}.{i}" for h in range(1, experiment.n_heads + 1) for i in dims],
+        "concatenated": [f"h{h}·{i}" for h in range(1, experiment.n_heads + 1) for i in dims],
     }
 
 
@@ -86,11 +92,12 @@ def _inputs(experiment: Experiment, trace: ExperimentTrace) -> list[Matrix]:
     )
     total = Matrix(
         "inputs",
-        "X + P",
+        "X′",
         "inputs",
         trace.inputs,
         "tokens",
         "features",
+        "X + P",
         operation={"kind": "add", "of": ["X", "positions"]},
     )
     return [X, P, total]
@@ -98,7 +105,7 @@ def _inputs(experiment: Experiment, trace: ExperimentTrace) -> list[Matrix]:
 
 def _projections(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[Matrix]:
     attention = trace.attention
-    source, symbol = ("X", "X") if trace.positions is None else ("inputs", "(X + P)")
+    source, symbol = ("X", "X") if trace.positions is None else ("inputs", "X′")
     rotates = experiment.encoding == "rotary"
     projected = {"Q": attention.projected_Q, "K": attention.projected_K, "V": attention.heads.V}
     matrices = []
@@ -134,7 +141,7 @@ def _projections(experiment: Experiment, trace: ExperimentTrace, head: int) -> l
             matrices.append(
                 Matrix(
                     letter,
-                    f"R {letter}",
+                    f"{letter}′",
                     "projections",
                     rotated,
                     "tokens",
@@ -142,6 +149,7 @@ def _projections(experiment: Experiment, trace: ExperimentTrace, head: int) -> l
                     f"RoPE({letter})",
                     {"kind": "rotate", "of": [name], **_rotation(experiment)},
                     chain=letter,
+                    text=f"rotated_{letter}",
                 )
             )
     return matrices
@@ -160,65 +168,56 @@ def _rotation(experiment: Experiment) -> dict[str, Any]:
 
 
 def _scores(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[Matrix]:
+    """From the scores to the weights; each step is made from the one before it."""
     steps = trace.attention.head(head)
-    symbols = ("R Q", "(R K)") if experiment.encoding == "rotary" else ("Q", "K")
-
-    def square(
-        id: str, values: FloatArray, expression: str, operation: dict[str, Any], **more: Any
-    ) -> Matrix:
-        stage: Stage = "weights" if id == "weights" else "scores"
-        return Matrix(id, "", stage, values, "tokens", "tokens", expression, operation, **more)
-
+    turned = "′" if experiment.encoding == "rotary" else ""
     matrices = [
-        square(
+        _between_tokens(
             "scores",
             steps.scores,
-            f"{symbols[0]} {symbols[1]}ᵀ",
+            f"Q{turned} K{turned}ᵀ",
             {"kind": "matmul_transposed", "of": ["Q", "K"]},
         )
     ]
+
+    def follow(id: str, expression: str, kind: str, **more: Any) -> None:
+        before = matrices[-1].id if kind != "add" else matrices[-2].id
+        operands = [before, "bias"] if kind == "add" else [before]
+        text = expression.replace("<>", f"{{{before}}}")
+        operation = {"kind": kind, "of": operands, **more}
+        matrices.append(_between_tokens(id, getattr(steps, id), text, operation))
+
     if experiment.is_scaled:
-        matrices.append(
-            square(
-                "scaled_scores",
-                steps.scaled_scores,
-                f"{{scores}} / √{experiment.d_k}",
-                {"kind": "scale", "of": ["scores"], "d_k": experiment.d_k},
-            )
-        )
+        follow("scaled_scores", f"<> / √{experiment.d_k}", "scale", d_k=experiment.d_k)
     if trace.bias is not None:
         slope = float(positions.alibi_slopes(experiment.n_heads)[head])
-        before = matrices[-1].id
-        matrices += [
-            square("bias", trace.bias[head], "", {"kind": "alibi", "slope": slope}),
-            square(
-                "biased_scores",
-                steps.biased_scores,
-                f"{{{before}}} + B",
-                {"kind": "add", "of": [before, "bias"]},
-            ),
-        ]
+        bias = {"kind": "alibi", "slope": slope}
+        matrices.append(_between_tokens("bias", trace.bias[head], "", bias, symbol="B"))
+        follow("biased_scores", "<> + B", "add")
     if experiment.mask.kinds:
-        before = matrices[-1].id
-        matrices.append(
-            square(
-                "masked_scores",
-                steps.masked_scores,
-                f"{{{before}}} + M",
-                {"kind": "mask", "of": [before], "forbidden_by": _forbidden_by(experiment)},
-            )
-        )
-    before = matrices[-1].id
-    matrices.append(
-        square(
-            "weights",
-            steps.weights,
-            f"softmax({{{before}}})",
-            {"kind": "softmax", "of": [before]},
-            are_weights=True,
-        )
-    )
+        forbidden_by = _forbidden_by(experiment)
+        follow("masked_scores", "<> + M", "mask", forbidden_by=forbidden_by)
+    follow("weights", "softmax(<>)", "softmax")
     return matrices
+
+
+def _between_tokens(
+    id: str, values: FloatArray, expression: str, operation: dict[str, Any], symbol: str = ""
+) -> Matrix:
+    """A matrix with a row for each query and a column for each key."""
+    are_weights = id == "weights"
+    stage: Stage = "weights" if are_weights else "scores"
+    return Matrix(
+        id,
+        symbol,
+        stage,
+        values,
+        "tokens",
+        "tokens",
+        expression,
+        operation,
+        are_weights=are_weights,
+    )
 
 
 def _forbidden_by(experiment: Experiment) -> dict[str, list[list[bool]]]:
@@ -251,6 +250,7 @@ def _output(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[M
                 "concatenated",
                 f"[H₁ … H{_subscript(experiment.n_heads)}]",
                 {"kind": "concat", "of": ["head_output"], "head": head, "d_k": experiment.d_k},
+                text="joined_output" if is_last else "",
             )
         )
     if attention.W_O is not None:
@@ -265,6 +265,7 @@ def _output(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[M
                 "features",
                 f"{columns} W_O",
                 {"kind": "matmul", "of": [source, "W_O"]},
+                text="projected_output",
             ),
         ]
     return matrices

@@ -8,15 +8,19 @@ their callbacks come here.
 import logging
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from attention_core import AttentionError, Experiment, from_plain, to_plain
+from attention_core.canvas import MAX_HEADS
 from playground import link
 from playground.texts import LANGUAGES, Language, first_guess
 
 Plain = dict[str, Any]
+T = TypeVar("T")
+
+BOARD_KEY = "board"  # of the component's state
 
 _KEY = "work"
 _MOST_STEPS = 200  # of undo
@@ -33,7 +37,7 @@ def start() -> None:
 
 
 def run() -> int:
-    """Counts the runs of this session, so that the browser can tell which one it shows."""
+    """Counts the runs of this session; a test waits until the page shows the one it caused."""
     return int(_work()["run"])
 
 
@@ -44,10 +48,11 @@ def _begin() -> None:
         "future": [],
         "run": 0,
         "revision": 0,
+        "cell": None,
         "taken": {},
         "notice": None,
         "language": _first_language(),
-        "head": 0,
+        "head": _first_head(),
     }
     text = st.query_params.get("e")
     if text:
@@ -56,6 +61,9 @@ def _begin() -> None:
         except link.LinkError as error:
             _log.info("damaged link: %s", error)
             notify("damaged_link")
+        except Exception:  # anyone can write a link, and none may keep the page from opening
+            _log.exception("a link failed")
+            notify("damaged_link")
 
 
 def experiment() -> Experiment:
@@ -63,7 +71,7 @@ def experiment() -> Experiment:
     return from_plain(_work()["plain"])
 
 
-def apply(change: Callable[[Experiment], Experiment], *, joins: bool = False) -> None:
+def apply(change: Callable[[Experiment], Experiment], *, moves_cells: bool = False) -> None:
     """Change the experiment, as one step of undo.
 
     A change that the core refuses leaves everything as it was and tells the learner why; so
@@ -71,35 +79,11 @@ def apply(change: Callable[[Experiment], Experiment], *, joins: bool = False) ->
 
     Args:
         change: Gives the new experiment for the current one.
-        joins: Whether this continues the last step (a nudge after a nudge of the same cell).
+        moves_cells: Whether a cell of the board may be another one afterwards. Edits that the
+            board sent before it heard of this are then dropped, not put on other numbers.
     """
-    work = _work()
-    try:
-        plain = to_plain(change(experiment()))
-    except AttentionError as error:
-        notify("refused", error)
-        return
-    except Exception:
-        _log.exception("a change failed")
-        notify("fault")
-        return
-    if plain == work["plain"]:
-        return
-    if not (joins and work["past"]):
-        work["past"] = [*work["past"], work["plain"]][-_MOST_STEPS:]
-    work["future"] = []
-    work["plain"] = plain
-
-
-def replace(change: Callable[[Experiment], Experiment]) -> None:
-    """Like `apply`, for changes after which a cell of the board may be another one.
-
-    Edits that the board sent before it heard of this are dropped, not put on new numbers.
-    """
-    before = _work()["plain"]
-    apply(change)
-    if _work()["plain"] is not before:
-        _work()["revision"] += 1
+    take_waiting()
+    _apply(change, moves_cells=moves_cells)
 
 
 def can_undo() -> bool:
@@ -114,17 +98,19 @@ def can_redo() -> bool:
 
 def undo() -> None:
     """Take the last step back."""
-    _step("past", "future")
+    take_waiting()
+    _walk("past", "future")
 
 
 def redo() -> None:
     """Do the step again that was taken back last."""
-    _step("future", "past")
+    take_waiting()
+    _walk("future", "past")
 
 
 def reset() -> None:
     """Back to the preset as it was, with the same seed; can be undone."""
-    replace(lambda e: Experiment.from_preset(e.preset, seed=e.seed))
+    apply(lambda e: Experiment.from_preset(e.preset, seed=e.seed), moves_cells=True)
 
 
 def revision() -> int:
@@ -135,6 +121,17 @@ def revision() -> int:
 def taken() -> dict[str, int]:
     """For each board, the number of its last edit that was taken; a board is named by itself."""
     return dict(_work()["taken"])
+
+
+def take_waiting() -> None:
+    """Take what the board has sent with the control that is being answered.
+
+    Streamlit puts all that changed in one moment into one message and calls the callbacks of
+    controls before those of components, but the learner typed first and clicked then.
+    """
+    state = st.session_state.get(BOARD_KEY)
+    if isinstance(state, Mapping):
+        take(state.get("edits"))
 
 
 def take(message: Any) -> None:
@@ -186,8 +183,11 @@ def speak(chosen: Language) -> None:
 
 def notify(notice: str, error: AttentionError | None = None) -> None:
     """Leave a message for the learner, to be shown once: a text key below "notice"."""
-    fields = dict(vars(error)) if error else {}
-    _work()["notice"] = {"notice": notice, "error": type(error).__name__, "fields": fields}
+    _work()["notice"] = {
+        "notice": notice,
+        "error": type(error).__name__ if error else None,
+        "fields": dict(vars(error)) if error else {},
+    }
 
 
 def pop_notice() -> Plain | None:
@@ -202,37 +202,85 @@ def _work() -> Plain:
     return work
 
 
-def _step(source: str, target: str) -> None:
+def _apply(
+    change: Callable[[Experiment], Experiment],
+    *,
+    moves_cells: bool = False,
+    cell: list[Any] | None = None,
+    joins: bool = False,
+) -> None:
+    """The change itself; an edit of a cell may join the step before it, if that was the same."""
+    work = _work()
+    try:
+        plain = to_plain(change(experiment()))
+    except AttentionError as error:
+        notify("refused", error)
+        return
+    except Exception:
+        _log.exception("a change failed")
+        notify("fault")
+        return
+    if plain == work["plain"]:
+        return
+    if not (joins and cell == work["cell"] and work["past"]):
+        work["past"] = [*work["past"], work["plain"]][-_MOST_STEPS:]
+    work.update(plain=plain, future=[], cell=cell)
+    if moves_cells:
+        work["revision"] += 1
+
+
+def _walk(source: str, target: str) -> None:
+    """One step along the history: from the end of one list to the end of the other."""
     work = _work()
     if not work[source]:
         return
     work[target] = [*work[target], work["plain"]]
     *work[source], work["plain"] = work[source]
     work["revision"] += 1
+    work["cell"] = None
 
 
 def _take_one(edit: Mapping[str, Any]) -> None:
     try:
         match edit["kind"]:
             case "cell":
-                value = float(edit["value"])
-                index: tuple[int, ...] = (int(edit["row"]), int(edit["column"]))
-                if not math.isfinite(value):
-                    raise ValueError("not finite")
-                matrix = str(edit["matrix"])
-                if edit.get("head") is not None:
-                    index = (int(edit["head"]), *index)
-                apply(lambda e: e.with_cell(matrix, index, value), joins=edit.get("joins") is True)
+                _take_number(edit)
             case "rename":
-                row, text = int(edit["row"]), str(edit["text"])
-                apply(lambda e: e.with_token_renamed(row, text))
+                row, text = _a(int, edit["row"]), _a(str, edit["text"])
+                _apply(lambda e: e.with_token_renamed(row, text))
             case "add":
-                replace(lambda e: e.with_token_added())
+                _apply(lambda e: e.with_token_added())
             case "remove":
-                row = int(edit["row"])
-                replace(lambda e: e.without_token(row))
+                row = _a(int, edit["row"])
+                _apply(lambda e: e.without_token(row), moves_cells=True)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         _log.warning("malformed edit dropped: %s", error)
+
+
+def _a(kind: type[T], value: Any) -> T:
+    """The value, if it is exactly of this kind: a browser may send anything, and True is no 1."""
+    if type(value) is not kind:
+        raise TypeError(f"{value!r:.40} is no {kind.__name__}")
+    return value
+
+
+def _take_number(edit: Mapping[str, Any]) -> None:
+    value, matrix = edit["value"], _a(str, edit["matrix"])
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise TypeError("value is no number")
+    index: tuple[int, ...] = (_a(int, edit["row"]), _a(int, edit["column"]))
+    if edit.get("head") is not None:
+        index = (_a(int, edit["head"]), *index)
+    _apply(
+        lambda e: e.with_cell(matrix, index, value),
+        cell=[matrix, *index],
+        joins=edit.get("joins") is True,
+    )
+
+
+def _first_head() -> int:
+    wanted = st.query_params.get("h", "")
+    return int(wanted) - 1 if wanted in {str(h) for h in range(1, MAX_HEADS + 1)} else 0
 
 
 def _first_language() -> Language:

@@ -90,8 +90,9 @@ def _language_control(t: Texts) -> None:
 def _address_bar(t: Texts) -> None:
     text = link.encode(session.experiment())
     host = len(st.context.url or "")
-    fits = host + len(text) + len("?lang=en&e=") <= link.BUDGET
-    query = {"lang": t.language, "e": text if fits else ""}
+    fits = host + len(text) + len("?lang=en&h=8&e=") <= link.BUDGET
+    head = str(session.head() + 1) if session.head() else ""
+    query = {"lang": t.language, "h": head, "e": text if fits else ""}
     address_bar.show(query, t.language, session.run())
     if not fits:
         st.warning(t("notice.link_too_long"), icon=":material/link_off:")
@@ -102,17 +103,20 @@ def _notice(t: Texts) -> None:
     if notice is None:
         return
     reason = ""
-    if notice["error"] != "NoneType":
+    if notice["error"]:
         reason = phrase(t, notice["error"], notice["fields"])
     st.warning(t(f"notice.{notice['notice']}", reason=reason), icon=":material/info:")
 
 
 def phrase(t: Texts, error: str, fields: dict[str, object]) -> str:
     """What the core refused, in the reader's language."""
-    words = {
-        name: escaped(t.get(f"quantity.{value}", str(value))) for name, value in fields.items()
-    }
-    return t(f"error.{error}", **words)
+
+    def word(name: str, value: object) -> str:
+        # A field of a file is named as it stands there.
+        text = str(value) if name == "field" else t.get(f"quantity.{value}", str(value))
+        return escaped(text)
+
+    return t(f"error.{error}", **{name: word(name, value) for name, value in fields.items()})
 
 
 def theme() -> Theme:

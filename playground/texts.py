@@ -14,7 +14,7 @@ Language: TypeAlias = Literal["en", "zh"]
 LANGUAGES: dict[Language, str] = {"en": "English", "zh": "中文"}
 
 _FOLDER = Path(__file__).parent / "texts"
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:])")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
 
 
 class Texts:
@@ -54,7 +54,13 @@ def first_guess(locale: str | None) -> Language:
 
 def escaped(text: str) -> str:
     """A learner's text as Markdown that shows it letter by letter."""
-    return _MARKDOWN.sub(r"\\\1", text)
+    whole = text.encode("utf-8", "replace").decode()  # half a character cannot be sent
+    return _MARKDOWN.sub(r"\\\1", whole)
+
+
+def small(text: str) -> str:
+    """A text of ours as smaller Markdown, in full contrast."""
+    return f":small[{text}]"
 
 
 @lru_cache

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
 from attention_core import Experiment, ExperimentTrace
 from attention_core.arrays import FloatArray
@@ -16,20 +15,19 @@ from attention_core.canvas import MAX_TOKENS
 from attention_core.experiment import MAX_VALUE
 from playground import palette, session
 from playground.component import Component
-from playground.pipeline import STAGES, Matrix, axis_labels, pipeline
+from playground.pipeline import STAGES, Matrix, Stage, axis_labels, pipeline
 from playground.texts import Texts
 
 _BOARD = Component("board", Path(__file__).parent, html='<div class="board"></div>', is_styled=True)
-_KEY = "board"
 
 
 def show(t: Texts, experiment: Experiment, trace: ExperimentTrace, head: int) -> None:
     """Draw the board for one head of an experiment."""
     _BOARD(
-        key=_KEY,
+        key=session.BOARD_KEY,
         data=board_data(t, experiment, trace, head)
         | {"run": session.run(), "revision": session.revision(), "taken": session.taken()},
-        on_edits_change=lambda: session.take(st.session_state[_KEY].get("edits")),
+        on_edits_change=session.take_waiting,
     )
 
 
@@ -39,15 +37,24 @@ def board_data(
     """All that the board shows, as JSON-ready data."""
     matrices = pipeline(experiment, trace, head)
     present = [stage for stage in STAGES if any(m.stage == stage for m in matrices)]
-    names = {matrix.id: t(f"matrix.{matrix.id}.name") for matrix in matrices}
+    names = {matrix.id: t(f"matrix.{matrix.text_id}.name") for matrix in matrices}
     return {
         "matrices": [_described(t, matrix, head, names) for matrix in matrices],
-        "stages": [{"id": stage, "title": t(f"stage.{stage}")} for stage in present],
+        "stages": [
+            {"id": stage, "title": _stage_title(t, stage, experiment, head)} for stage in present
+        ],
         "axes": axis_labels(experiment, t.group("feature")),
         "texts": t.group("board"),
         "palette": {"signed": palette.DIVERGING, "weights": palette.SEQUENTIAL},
         "limits": {"value": MAX_VALUE, "tokens": MAX_TOKENS},
     }
+
+
+def _stage_title(t: Texts, stage: Stage, experiment: Experiment, head: int) -> str:
+    title = t(f"stage.{stage}")
+    if experiment.n_heads == 1 or stage not in ("projections", "scores", "weights"):
+        return title
+    return t("control.of_head", stage=title, number=head + 1)
 
 
 def _described(t: Texts, matrix: Matrix, head: int, names: dict[str, str]) -> dict[str, Any]:
@@ -56,7 +63,7 @@ def _described(t: Texts, matrix: Matrix, head: int, names: dict[str, str]) -> di
         "id": matrix.id,
         "symbol": matrix.symbol,
         "name": names[matrix.id],
-        "about": t(f"matrix.{matrix.id}.about"),
+        "about": t(f"matrix.{matrix.text_id}.about"),
         "expression": matrix.expression.format_map(names),
         "stage": matrix.stage,
         "chain": matrix.chain or matrix.id,

@@ -41,7 +41,7 @@ class Playground:
         expect(self.page.locator(READY)).to_be_visible(timeout=20_000)
         expect(self.page.locator("html")).to_have_attribute("data-run", re.compile("."))
         board = self.page.locator(".board")
-        if urlsplit(self.page.url).path in ("/", "/playground"):
+        if urlsplit(self.page.url).path == "/":
             expect(board).to_have_attribute("data-pending", "0", timeout=20_000)
             expect(board).to_have_attribute("data-run", self._run())
 
@@ -104,6 +104,7 @@ class Playground:
     def assert_shows(self, experiment: Experiment, head: int = 0) -> None:
         """Every number on the board is the one that the core computes for this experiment."""
         matrices = pipeline(experiment, experiment.trace(), head)
+        assert self.page.locator(".katex-error").count() == 0
         shown = self.page.evaluate(_READ_BOARD)
         assert list(shown) == [matrix.id for matrix in matrices]
         for matrix in matrices:

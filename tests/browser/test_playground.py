@@ -121,6 +121,85 @@ def test_a_minus_before_a_digit_is_a_sign_and_not_a_nudge(playground: Playground
     playground.assert_shows(Experiment.from_preset())
 
 
+@pytest.mark.parametrize("typed", ["-x", "-2x", "-1e400"])
+def test_bad_input_after_a_minus_keeps_the_old_number_too(playground: Playground, typed: str):
+    playground.type("X", 2, 0, typed)
+
+    expect(playground.page.locator(".refusal")).to_contain_text("Kept 0.1")
+    playground.assert_shows(Experiment.from_preset())
+    assert playground.experiment().X[2, 0] == 0.1
+
+
+def test_what_is_typed_is_kept_when_a_control_is_touched_instead_of_enter(playground: Playground):
+    playground.input("X", 0, 0).click()
+    playground.page.keyboard.type("7")
+    playground.click("Divide scores by √d_k")
+
+    assert playground.experiment().X[0, 0] == 7
+    assert not playground.experiment().is_scaled
+    playground.assert_consistent()
+
+
+def test_undo_takes_back_what_was_typed_last_even_without_enter(playground: Playground):
+    playground.type("X", 0, 0, "3")
+    playground.input("X", 0, 0).click()
+    playground.page.keyboard.type("7")
+    playground.press("Undo")
+    expect(playground.input("X", 0, 0)).to_have_value("3")
+
+    assert playground.experiment().X[0, 0] == 3
+    playground.assert_consistent()
+
+
+def test_a_page_change_keeps_what_was_just_typed(playground: Playground):
+    playground.input("X", 0, 0).click()
+    playground.page.keyboard.type("7")
+    playground.page.get_by_role("link", name="Guide").click(delay=80)  # as long as a press takes
+    expect(playground.page.get_by_role("heading", level=1)).to_contain_text("What does each")
+    playground.visit("Playground", "Change a number")
+
+    assert playground.experiment().X[0, 0] == 7
+    assert playground.experiment().preset == "apple"
+    playground.assert_consistent()
+
+
+def test_a_matrix_may_go_while_its_title_is_pointed_at(playground: Playground):
+    playground.click("Causal")
+    playground.matrix("masked_scores").locator(".title").hover()
+    expect(playground.page.locator(".explanation")).to_contain_text("masked scores: M adds 0")
+    pill = playground.page.get_by_role("button", name="Causal")
+    pill.focus()
+    with playground.one_run():
+        playground.page.keyboard.press("Enter")
+
+    playground.assert_consistent()
+
+
+def test_the_focus_stays_on_the_board_when_tokens_come_and_go(playground: Playground):
+    add = playground.matrix("X").locator(".add")
+    add.focus()
+    for _ in range(2):
+        with playground.one_run():
+            playground.page.keyboard.press("Enter")
+    expect(add).to_be_focused()
+    remove = playground.page.get_by_role("button", name="Remove the token t5")
+    remove.focus()
+    with playground.one_run():
+        playground.page.keyboard.press("Enter")
+
+    expect(playground.page.get_by_role("button", name="Remove the token t4")).to_be_focused()
+    playground.assert_consistent()
+
+
+def test_the_numbers_that_moved_are_marked_and_no_others(playground: Playground):
+    playground.type("W_V", 0, 0, "3")
+
+    assert playground.matrix("V").locator(".moved").count() == 3
+    assert playground.matrix("output").locator(".moved").count() == 3
+    assert playground.matrix("weights").locator(".moved").count() == 0
+    assert playground.matrix("scores").locator(".moved").count() == 0
+
+
 def test_an_edit_of_each_editable_matrix_reaches_the_core(playground: Playground):
     playground.click("Output projection W_O")
     playground.slide("Heads", "ArrowRight")
@@ -207,13 +286,13 @@ def test_an_edit_by_keyboard_alone(playground: Playground):
     for _ in range(60):
         page.keyboard.press("Tab")
         focus = page.evaluate(_FOCUSED_LABEL)
-        if focus and focus.startswith("token vectors, 我, 1"):
+        if focus and focus.startswith("token vectors of 我, column 1"):
             break
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
     page.keyboard.type("0.5")
     page.keyboard.press("Tab")
-    assert page.evaluate(_FOCUSED_LABEL).startswith("token vectors, 苹果, 1")
+    assert page.evaluate(_FOCUSED_LABEL).startswith("token vectors of 苹果, column 1")
     page.keyboard.type("0,25")
     page.keyboard.press("Enter")
     playground.settle()
@@ -292,7 +371,7 @@ def test_language_and_page_changes_keep_everything(playground: Playground):
     assert to_plain(playground.experiment()) == to_plain(before)
     playground.visit("指南", "每个符号")
     assert to_plain(playground.experiment()) == to_plain(before)
-    playground.visit("游乐场", "改一个数字")
+    playground.visit("实验台", "改一个数字")
 
     playground.assert_consistent()
     assert to_plain(playground.experiment()) == to_plain(before)
@@ -356,9 +435,14 @@ def test_new_random_numbers_show_their_seed(playground: Playground):
     playground.assert_consistent()
 
 
-@pytest.mark.parametrize("encoding", ["Sinusoidal (added to X)", "ALiBi (lowers far scores)"])
+@pytest.mark.parametrize(
+    "encoding",
+    ["Sinusoidal (added to X)", "Rotary (turns Q and K)", "ALiBi (lowers far scores)"],
+)
 def test_every_step_shows_for_masks_and_encodings(playground: Playground, encoding: str):
+    playground.slide("Heads", "ArrowRight")
     playground.choose("Positional encoding", encoding)
+    playground.assert_consistent()
     for mask in ("Causal", "Padding", "Window"):
         playground.click(mask)
     playground.assert_consistent()

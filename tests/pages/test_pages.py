@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import streamlit as st
 
 from attention_core import PRESETS, Experiment, Mask, to_plain
 from attention_core.canvas import MAX_D_K, MAX_D_MODEL, MAX_HEADS, MAX_SEED
@@ -13,7 +14,7 @@ from attention_core.presets import ENCODINGS
 from playground import link, palette
 from playground.catalog import LESSONS
 from playground.link import BUDGET
-from playground.texts import LANGUAGES, Texts
+from playground.texts import LANGUAGES, Texts, small
 from tests.pages.driver import App
 
 every_lesson = pytest.mark.parametrize("lesson", [lesson.id for lesson in LESSONS])
@@ -119,7 +120,16 @@ def test_every_preset_shows_itself(language):
 
         app.assert_consistent()
         assert to_plain(app.experiment) == to_plain(Experiment.from_preset(preset))
-        assert app.test.caption[0].value == app.t(f"preset.{preset}.story")
+        story = app.t(f"preset.{preset}.story")
+        assert small(story) in [markdown.value for markdown in app.test.markdown]
+
+
+def test_another_preset_keeps_the_seed():
+    app = App(e=link.encode(Experiment.from_preset("cat", seed=5)))
+
+    app.set("preset", "random")
+
+    assert to_plain(app.experiment) == to_plain(Experiment.from_preset("random", seed=5))
 
 
 @every_language
@@ -279,10 +289,10 @@ def test_a_message_that_arrives_twice_is_applied_once():
     app = App()
     add = {"number": 1, "kind": "add"}
 
-    app.send(add, revision=0).send(add, revision=0).send(add, revision=1)
+    app.send(add, revision=0).send(add, revision=0)
 
     assert app.experiment.n_tokens == 4
-    assert app.board["revision"] == 1
+    assert app.board["revision"] == 0
 
 
 def test_a_late_edit_does_not_land_on_the_numbers_of_another_preset():
@@ -344,13 +354,31 @@ def test_the_figure_shows_the_same_numbers_in_the_colours_of_the_theme(theme):
     assert output["colorscale"][0][1] == palette.DIVERGING[theme][0]
 
 
+@every_language
+def test_the_figure_follows_the_head_and_names_its_rows_and_columns(language):
+    experiment = Experiment.from_preset("cat").resized(n_heads=2)
+    app = App(locale=LOCALES[language], e=link.encode(experiment)).set("head", 1)
+
+    figure, t = app.figure, app.t
+
+    np.testing.assert_array_equal(
+        figure["data"][0]["z"], experiment.trace().attention.head(1).weights
+    )
+    layout, tokens = figure["layout"], ["猫", "追", "老鼠"]
+    titles = [annotation["text"] for annotation in layout["annotations"]]
+    assert titles == [t("figure.weights_head", number=2), t("figure.output")]
+    assert layout["xaxis"]["ticktext"] == layout["yaxis"]["ticktext"] == tokens
+    assert layout["yaxis2"]["ticktext"] == tokens
+    assert layout["xaxis2"]["ticktext"] == ["h1·1", "h1·2", "h2·1", "h2·2"]
+
+
 def test_the_formula_follows_the_settings():
     app = App().set("is_scaled", False).set("mask", ["causal"])
 
     equation = app.test.latex[-1].value
 
     assert r"\sqrt" not in equation
-    assert r"\underset{\textcolor{gray}{3 \times 3}}{M}" in equation
+    assert r"\underset{3 \times 3}{M}" in equation
 
 
 # --- a learner's text
@@ -446,11 +474,14 @@ def test_a_link_that_just_fits_is_in_the_address():
     assert App(e=texts[too_long]).address["query"]["e"] == ""
 
 
-def test_a_saved_file_opens_again():
+def test_a_saved_file_opens_again_and_can_be_undone(monkeypatch):
+    saved = []
+    monkeypatch.setattr(st, "download_button", lambda _, content, **__: saved.append(content))
     experiment = Experiment.from_preset("cat").with_cell("X", (0, 0), 1 / 3)
-    saved = json.dumps(to_plain(experiment), ensure_ascii=False).encode()
+    App(e=link.encode(experiment))
+    monkeypatch.undo()
 
-    app = App().open_file(saved)
+    app = App().open_file(saved[-1].encode())
 
     app.assert_consistent()
     app.assert_shows(experiment)
@@ -458,35 +489,41 @@ def test_a_saved_file_opens_again():
     app.assert_shows(Experiment.from_preset())
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"nonsense",
-        b"\xff\xfe",
-        b"[1]",
-        b"null",
-        b"[" * 100_000,
-        b'{"version":1,"preset":"apple"}',
-        b'{"version":2,"preset":"apple","seed":0}',
-        b'{"version":1,"preset":"pear","seed":0}',
-        b'{"version":1,"preset":"apple","seed":-1}',
-        b'{"version":1,"preset":"apple","seed":0,"d_k":99}',
-        b'{"version":1,"preset":"apple","seed":0,"mask":5}',
-        b'{"version":1,"preset":"apple","seed":0,"X":{"0":NaN}}',
-        b'{"version":1,"preset":"apple","seed":0,"X":{"0":1e400}}',
-        b'{"version":1,"preset":"apple","seed":0,"X":{"0":' + b"9" * 400 + b"}}",
-        b'{"version":1,"preset":"apple","seed":' + b"9" * 5000 + b"}",
-    ],
-    ids=lambda content: repr(content[:60]),
-)
+NO_JSON = [b"", b"nonsense", b"\xff\xfe", b"[" * 100_000, b'{"seed":' + b"9" * 5000 + b"}"]
+NO_EXPERIMENT = [
+    b"null",
+    b"[1]",
+    b'{"version":1,"preset":"apple"}',
+    b'{"version":2,"preset":"apple","seed":0}',
+    b'{"version":1,"preset":"pear","seed":0}',
+    b'{"version":1,"preset":"apple","seed":-1}',
+    b'{"version":1,"preset":"apple","seed":0,"d_k":99}',
+    b'{"version":1,"preset":"apple","seed":0,"mask":5}',
+    b'{"version":1,"preset":"apple","seed":0,"X":{"0":NaN}}',
+    b'{"version":1,"preset":"apple","seed":0,"X":{"0":1e400}}',
+    b'{"version":1,"preset":"apple","seed":0,"X":{"0":' + b"9" * 400 + b"}}",
+]
+
+
+@pytest.mark.parametrize("content", NO_JSON, ids=lambda content: repr(content[:20]))
+def test_a_file_that_is_no_json_is_told_and_changes_nothing(content):
+    app = App().set("preset", "cat")
+
+    app.open_file(content)
+
+    assert app.warnings == [app.t("notice.no_json_file")]
+    assert app.errors == []
+    app.assert_shows(Experiment.from_preset("cat"))
+
+
+@pytest.mark.parametrize("content", NO_EXPERIMENT, ids=lambda content: repr(content[:60]))
 def test_a_file_without_an_experiment_is_told_and_changes_nothing(content):
     app = App().set("preset", "cat")
 
     app.open_file(content)
 
     (warning,) = app.warnings
-    assert warning.startswith(app.t("notice.damaged_file", reason="").strip())
+    assert warning.startswith(app.t("notice.damaged_file", reason=""))
     assert app.errors == []
     app.assert_shows(Experiment.from_preset("cat"))
 
@@ -594,3 +631,31 @@ def test_a_fault_after_half_a_page_is_calm_too(monkeypatch):
     assert app.errors == [app.t("fault.sentence")]
     assert not app.test.exception
     app.assert_shows(Experiment.from_preset("cat"))
+
+
+@pytest.mark.parametrize("name", ["preset", "\ud800"])
+def test_a_file_with_half_a_character_is_told_as_damaged(name):
+    plain = to_plain(Experiment.from_preset()) | {name: "\ud800"}
+
+    app = App().open_file(json.dumps(plain).encode())
+
+    assert app.errors == []
+    assert len(app.warnings) == 1
+
+
+def test_an_emptied_seed_changes_nothing_and_comes_back():
+    app = App().set("seed", 7)
+    before = to_plain(app.experiment)
+
+    app.set("seed", None)
+
+    app.assert_calm()
+    assert to_plain(app.experiment) == before
+    assert app.test.number_input(key="seed").value == 7
+
+
+def test_a_refused_field_of_a_file_is_named_as_it_stands_there():
+    app = App().open_file(b'{"version":1,"preset":"apple","seed":0,"mask":5}')
+
+    (warning,) = app.warnings
+    assert "the field mask is not" in warning

@@ -60,10 +60,11 @@ def test_minus_infinity_is_none_and_nothing_else_is():
 
 @every_setting
 def test_every_matrix_is_named_and_explained_in_both_languages(experiment):
+    text_ids = {m.id: m.text_id for m in pipeline(experiment, experiment.trace(), 0)}
     for t in map(Texts, LANGUAGES):
         for id, matrix in matrices_of(experiment, 0, t.language).items():
-            assert matrix["name"] == t(f"matrix.{id}.name")
-            assert matrix["about"] == t(f"matrix.{id}.about")
+            assert matrix["name"] == t(f"matrix.{text_ids[id]}.name")
+            assert matrix["about"] == t(f"matrix.{text_ids[id]}.about")
             assert "{" not in matrix["expression"]
 
 

@@ -144,12 +144,26 @@ def test_colours_are_those_of_the_board(theme):
         assert (places[0], places[-1]) == (0, 1)
 
 
-@pytest.mark.parametrize(("n_columns", "digits"), [(6, ".3f"), (7, ".2f")])
-def test_numbers_stand_in_the_cells_with_as_many_digits_as_fit(n_columns, digits):
-    (heatmap,) = draw(panel(np.ones((3, n_columns)), columns=["c"] * n_columns))["data"]
+def test_numbers_stand_in_the_cells_and_in_full_when_pointed_at():
+    (heatmap,) = draw(panel())["data"]
 
-    assert heatmap["texttemplate"] == f"%{{z:{digits}}}"
+    assert heatmap["texttemplate"] == "%{z:.3f}"
     assert heatmap["hovertemplate"].startswith("%{z:.6f}")
+
+
+@pytest.mark.parametrize(("n_columns", "are_stacked"), [(6, False), (7, True)])
+def test_wide_panels_stand_below_each_other_the_first_on_top(n_columns, are_stacked):
+    wide = panel(np.ones((3, n_columns)), columns=["c"] * n_columns)
+
+    layout = draw(wide, panel())["layout"]
+
+    if are_stacked:
+        assert layout["xaxis"]["domain"] == layout["xaxis2"]["domain"] == [0.0, 1.0]
+        assert layout["yaxis"]["domain"][0] > layout["yaxis2"]["domain"][1]
+        assert layout["yaxis2"]["showticklabels"]
+    else:
+        assert layout["yaxis"]["domain"] == layout["yaxis2"]["domain"] == [0.0, 1.0]
+        assert layout["xaxis"]["domain"][1] < layout["xaxis2"]["domain"][0]
 
 
 def test_tokens_are_not_written_twice_beside_panels_of_the_same_rows():

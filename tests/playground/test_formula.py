@@ -70,10 +70,11 @@ def test_the_shapes_are_those_of_the_trace(experiment):
     trace = experiment.trace()
     attention, one = trace.attention, trace.attention.head(0)
     h, comma_h = ("_h", ",h") if experiment.n_heads > 1 else ("", "")
+    turned = "'" if experiment.encoding == "rotary" else ""
     expected = {
         "X": trace.X.shape,
-        f"Q{h}": one.Q.shape,
-        rf"K{h}^{{\top}}": one.K.T.shape,
+        f"Q{turned}{h}": one.Q.shape,
+        (rf"{{K'{h}}}^{{\top}}" if turned else rf"K{h}^{{\top}}"): one.K.T.shape,
         f"V{h}": one.V.shape,
         f"W_{{Q{comma_h}}}": experiment.W_Q[0].shape,
         f"W_{{K{comma_h}}}": experiment.W_K[0].shape,
@@ -96,7 +97,7 @@ def test_the_shapes_are_those_of_the_trace(experiment):
 
     shown = {term.symbol: term.shape for term in terms}
     assert expected.items() <= shown.items()
-    assert set(shown) - set(expected) <= {f"K{h}", "H"}
+    assert set(shown) - set(expected) <= {f"K{turned}{h}", "H"}
 
 
 @every_setting
@@ -107,7 +108,7 @@ def test_the_equation_shows_exactly_the_settings(experiment):
     assert (rf"\sqrt{{{experiment.d_k}}}" in latex) == experiment.is_scaled
     assert ("{M}" in latex) == bool(experiment.mask.kinds)
     assert ("{P}" in latex) == (experiment.encoding in ("sinusoidal", "learned"))
-    assert ("R " in latex) == (experiment.encoding == "rotary")
+    assert ("RoPE" in latex) == (experiment.encoding == "rotary")
     assert ("{B" in latex) == (experiment.encoding == "alibi")
     assert ("{W_O}" in latex) == (experiment.W_O is not None)
     assert ("H_h" in latex) == (experiment.n_heads > 1)
@@ -126,12 +127,12 @@ def test_the_latex_is_balanced(experiment):
 
 
 def test_a_term_stands_above_its_shape():
-    assert Term("W_O", (4, 3)).latex() == r"\underset{\textcolor{gray}{4 \times 3}}{W_O}"
+    assert Term("W_O", (4, 3)).latex() == r"\underset{4 \times 3}{W_O}"
 
 
 def test_the_default_is_the_equation_of_the_paper():
     def term(symbol, rows, columns):
-        return rf"\underset{{\textcolor{{gray}}{{{rows} \times {columns}}}}}{{{symbol}}}"
+        return rf"\underset{{{rows} \times {columns}}}{{{symbol}}}"
 
     X, transposed = term("X", 3, 2), term(r"K^{\top}", 2, 3)
     Q, K, V, output = (term(symbol, 3, 2) for symbol in "QKVO")

@@ -270,8 +270,10 @@ def test_a_packed_matrix_is_read_as_gaps_and_a_fixed_point():
         [0, [10**30], [1]],
         [0, [0], [10**7]],
         [0, [0], [10**30]],
+        [0, [0], [10**400]],  # too large for a float
+        [None, [0], [10**400]],
     ],
-    ids=repr,
+    ids=lambda packed: repr(packed)[:30],
 )
 def test_a_packed_matrix_of_the_wrong_kind_is_refused(packed):
     with pytest.raises(LinkError):

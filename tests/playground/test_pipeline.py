@@ -290,7 +290,7 @@ def test_columns_of_all_heads_are_numbered_head_and_column():
     labels = axis_labels(Experiment.from_preset("random").resized(n_heads=2, d_k=3))
 
     assert labels["dims"] == ["1", "2", "3"]
-    assert labels["concatenated"] == ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
+    assert labels["concatenated"] == ["h1·1", "h1·2", "h1·3", "h2·1", "h2·2", "h2·3"]
 
 
 def test_tokens_are_labels_even_when_they_repeat():

@@ -154,9 +154,9 @@ def error_types():
 
 @cache
 def matrix_ids():
-    """Of all matrices that some setting shows."""
+    """What the texts of all matrices go by that some setting shows."""
     shown = chain(*SETTINGS.values())
-    return {matrix.id for e in shown for matrix in pipeline(e, e.trace(), 0)}
+    return {matrix.text_id for e in shown for matrix in pipeline(e, e.trace(), 0)}
 
 
 def expansions():
@@ -191,7 +191,9 @@ def keys_in_scripts():
     """What the board's JavaScript says: say("key") and say(`mask_${kind}`)."""
     source = "".join(path.read_text(encoding="utf-8") for path in SCRIPTS)
     keys = set(re.findall(r'\bsay\(\s*"(\w+)"', source))
-    keys |= set(re.findall(r'"((?:cell|heading)(?:_between)?)"', source))  # named before it is said
+    wordings = re.findall(r'\bwording\("(\w+)"', source)  # one text for each kind of matrix
+    suffixes = ["", *re.findall(r"`\$\{key\}(\w+)`", source)]
+    keys |= {f"{key}{suffix}" for key in wordings for suffix in suffixes}
     keys |= set(re.findall(r"\btexts\.(\w+)", source))
     problems = re.findall(r'problem: "(\w+)"', source) + re.findall(r'refuse\(\w+, "(\w+)"', source)
     return keys | {f"refused_{name}" for name in problems} | {f"mask_{kind}" for kind in MASK_KINDS}
@@ -227,6 +229,14 @@ def test_every_text_that_the_board_says_exists(language):
 
     assert said - set(Texts(language).group("board")) == set()
     assert len(said) > 20
+
+
+def test_no_text_is_left_over():
+    built = {key.format(name) for key, names in expansions().items() for name in names}
+    features = {f"feature.{name}" for name in Texts("en").group("feature")}
+    said = {f"board.{name}" for name in keys_in_scripts()}
+
+    assert set(all_texts("en")) - keys_in_code() - built - features - said == set()
 
 
 def test_every_feature_of_a_preset_has_a_name():
@@ -281,6 +291,7 @@ TECHNICAL = {  # arguments of st.* that no reader sees
     "icon",
     "file_name",
     "key",
+    "kwargs",
     "label_visibility",
     "layout",
     "mime",

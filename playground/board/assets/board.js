@@ -16,7 +16,15 @@ const PIN_KEY = "attention-playground.pin";
 /** One board for each place in the page. @type {WeakMap<Node, Board>} */
 const boards = new WeakMap();
 
-/** Called by Streamlit on every run and every change of theme. */
+/**
+ * Called by Streamlit on every run and every change of theme; what it returns, on leaving.
+ *
+ * @param {{
+ *   parentElement: ShadowRoot,
+ *   data: view.BoardData,
+ *   setStateValue: (name: string, value: unknown) => void,
+ * }} component
+ */
 export default function ({ parentElement, data, setStateValue }) {
   let board = boards.get(parentElement);
   if (!board) {
@@ -24,23 +32,42 @@ export default function ({ parentElement, data, setStateValue }) {
     boards.set(parentElement, board);
   }
   board.sendState = (message) => setStateValue("edits", message);
-  board.receive(data);
-  return () => boards.delete(parentElement);
+  try {
+    board.receive(data);
+  } catch (error) {
+    console.error(error);
+    board.giveUp(data.texts.fault);
+  }
+  return () => {
+    boards.delete(parentElement);
+    board.leave();
+  };
 }
 
 class Board {
   /** @param {HTMLElement} root */
   constructor(root) {
     this.root = root;
+    /** What is shown: Python's data under the edits it has not taken. @type {view.BoardData} */
+    this.data = undefined;
+    /** What is shown, by its id. @type {Map<string, view.Matrix>} */
+    this.matrices = new Map();
+    /** What Python computed, by its id: the arithmetic is of these. @type {typeof this.matrices} */
+    this.computed = new Map();
+    this.outline = "";
+    this.say = (key) => key;
+    this.sendState = (message) => undefined;
+    this.isRebuilding = false;
+    this.lastNudged = null; // the cell whose next nudge joins the last one
     this.mount = crypto.getRandomValues(new Uint32Array(2)).join("-");
     this.sent = 0; // number of the last edit
     this.pending = []; // edits that Python has not taken yet
     this.pin = loadPin();
     this.hovered = null;
     this.heldTitle = null; // the matrix whose title is pointed at
-    this.editing = null; // {cell, before}: the number that is being typed
+    this.editing = null; // the number that is being typed: see `begin`
     this.minusBefore = null; // the value before a "-" that may begin a negative number
-    listen(this);
+    this.leave = listen(this);
   }
 
   /** New numbers from Python. @param {view.BoardData} data */
@@ -50,7 +77,8 @@ class Board {
     this.pending = isVoid ? [] : this.pending.filter((edit) => edit.number > taken);
     this.data = withPending(data, this.pending);
     this.say = view.sayFrom(data.texts);
-    this.matrices = new Map(this.data.matrices.map((matrix) => [matrix.id, matrix]));
+    this.matrices = byId(this.data.matrices);
+    this.computed = byId(data.matrices);
     const outline = view.outline(data);
     if (outline !== this.outline) this.rebuild(outline);
     this.repaint();
@@ -58,17 +86,28 @@ class Board {
 
   rebuild(outline) {
     const focus = view.focused(this.root);
-    const cell = focus && view.cellOf(focus);
+    const address = focus && view.addressOf(focus);
     this.outline = outline;
     this.editing = null;
     this.hovered = null;
+    this.heldTitle = null;
+    this.isRebuilding = true; // an element that is removed loses the focus, and says so
     this.root.replaceChildren(...view.buildBoard(this.data));
+    this.isRebuilding = false;
     for (const table of this.root.querySelectorAll("table")) {
       const first = table.querySelector("[role=gridcell]");
       view.focusTarget(first).tabIndex = 0;
     }
-    const again = cell && view.cellAt(this.root, cell);
-    if (again) this.focus(again);
+    const again = address && view.find(this.root, address);
+    if (again?.matches("[role=gridcell]")) this.focus(again);
+    else again?.focus();
+  }
+
+  /** A fault of ours: a calm sentence instead of the board; the next run builds it anew. */
+  giveUp(sentence) {
+    this.outline = "";
+    this.editing = null;
+    this.root.textContent = sentence;
   }
 
   repaint() {
@@ -94,7 +133,7 @@ class Board {
       const matrix = this.matrices.get(this.heldTitle);
       view.light(this.root, null, null, `${matrix.name}: ${matrix.about}`);
     } else if (cell && view.cellAt(this.root, cell)) {
-      view.light(this.root, cell, explain(this.matrices, cell, this.say), this.heading(cell));
+      view.light(this.root, cell, explain(this.computed, cell, this.say), this.heading(cell));
     } else {
       view.light(this.root, null, null, this.say("hint"));
     }
@@ -103,9 +142,11 @@ class Board {
 
   heading({ id, row, column }) {
     const matrix = this.matrices.get(id);
-    const [from, to] = [this.data.axes[matrix.rows][row], this.data.axes[matrix.columns][column]];
-    const between = matrix.columns === "tokens" ? "heading_between" : "heading";
-    return this.say(between, { name: matrix.name, row: from, column: to });
+    return this.say(view.wording("heading", matrix), {
+      name: matrix.name,
+      row: view.nameOf(this.data.axes[matrix.rows], row),
+      column: view.nameOf(this.data.axes[matrix.columns], column),
+    });
   }
 
   isEditable({ id }) {
@@ -170,7 +211,7 @@ class Board {
 
   nudge(place, direction) {
     const before = this.valueAt(place);
-    const value = Number((before + direction * NUDGE).toFixed(10)); // 0.1 + 0.2 is 0.3 here
+    const value = Number((before + direction * NUDGE).toPrecision(12)); // 0.1 + 0.2 is 0.3 here
     if (Math.abs(value) > this.data.limits.value) return this.refuse(place, "too_large");
     const joins = Boolean(this.lastNudged && sameCell(this.lastNudged, place));
     this.lastNudged = place;
@@ -180,10 +221,12 @@ class Board {
     return undefined;
   }
 
-  begin(cell) {
+  /** Typing begins. @param {number | null} beforeMinus the number before a "-" that nudged it */
+  begin(cell, beforeMinus = null) {
     if (this.editing?.cell === cell) return;
-    const before = this.minusBefore ?? this.valueAt(view.cellOf(cell));
-    this.editing = { cell, before, textBefore: formatNumber(before) };
+    const before = beforeMinus ?? this.valueAt(view.cellOf(cell));
+    const wasMinus = beforeMinus !== null;
+    this.editing = { cell, before, textBefore: formatNumber(before), wasMinus };
     cell.classList.add("editing");
     this.clearRefusal();
   }
@@ -191,33 +234,32 @@ class Board {
   /** Ends typing. @returns {boolean} whether the number was taken */
   commit() {
     if (!this.editing) return true;
-    const { cell, before, textBefore } = this.editing;
+    const { cell, textBefore, wasMinus } = this.editing;
     const place = view.cellOf(cell);
     const text = view.focusTarget(cell).value;
-    this.stopEditing();
-    if (text === textBefore && this.valueAt(place) === before) {
-      this.repaint(); // untouched: 0.3333 on screen must not replace the 1/3 behind it
+    if (text === textBefore) {
+      this.cancel(); // untouched: 0.3333 on screen must not replace the 1/3 behind it
       return true;
     }
     const parsed = parseNumber(text, this.data.limits.value);
     if (parsed.problem) {
+      this.cancel();
       this.refuse(place, parsed.problem, text);
-      this.repaint();
       return false;
     }
+    this.stopEditing();
     if (parsed.value === this.valueAt(place)) this.repaint();
-    else this.setNumber(place, parsed.value, this.lastWasMinus);
-    this.lastWasMinus = false;
+    else this.setNumber(place, parsed.value, wasMinus);
     return true;
   }
 
+  /** Gives up what was typed; a "-" that began it has nudged, which is taken back. */
   cancel() {
-    const { cell, before } = this.editing;
+    const { cell, before, wasMinus } = this.editing;
     const place = view.cellOf(cell);
     this.stopEditing();
-    if (this.valueAt(place) !== before) this.setNumber(place, before, true);
+    if (wasMinus && this.valueAt(place) !== before) this.setNumber(place, before, true);
     this.repaint();
-    view.focusTarget(cell).select();
   }
 
   stopEditing() {
@@ -230,7 +272,7 @@ class Board {
 
   refuse(place, problem, text = "") {
     const cell = view.cellAt(this.root, place);
-    const kept = this.valueAt(place);
+    const kept = formatNumber(this.valueAt(place));
     const limit = this.data.limits.value.toLocaleString("en");
     this.complain(cell, this.say(`refused_${problem}`, { text: clipped(text), kept, limit }));
   }
@@ -272,6 +314,11 @@ class Board {
   }
 }
 
+/** @param {view.Matrix[]} matrices */
+function byId(matrices) {
+  return new Map(matrices.map((matrix) => [matrix.id, matrix]));
+}
+
 /** Python's data with the edits it has not taken yet written over it. */
 function withPending(data, pending) {
   const copy = structuredClone(data);
@@ -285,7 +332,7 @@ function withPending(data, pending) {
 
 // --- events
 
-/** @param {Board} board */
+/** Begins to listen. @param {Board} board @returns {() => void} ends what outlives the board */
 function listen(board) {
   const { root } = board;
   const on = (type, handler) => root.addEventListener(type, handler);
@@ -306,6 +353,7 @@ function listen(board) {
     board.show();
   });
   on("focusout", (event) => {
+    if (board.isRebuilding) return;
     board.minusBefore = null;
     board.lastNudged = null;
     board.heldTitle = null;
@@ -319,6 +367,15 @@ function listen(board) {
   });
   on("click", (event) => onClick(board, event));
   on("keydown", (event) => onKey(board, event));
+  // What was typed is sent when the next press begins, so that it arrives before what is
+  // pressed: a link to another page would leave without it.
+  const onPress = (event) => {
+    board.clearRefusal();
+    const input = view.focused(root);
+    if (input?.matches("input") && !event.composedPath().includes(input)) input.blur();
+  };
+  window.addEventListener("pointerdown", onPress, true);
+  return () => window.removeEventListener("pointerdown", onPress, true);
 }
 
 function titleOf(node) {
@@ -347,7 +404,7 @@ const ARROWS = {
 
 /** @param {Board} board */
 function onKey(board, event) {
-  if (event.isComposing) return; // an input method is at work
+  if (event.isComposing || event.keyCode === 229) return; // an input method is at work
   if (event.target.matches(".token")) return void onTokenKey(board, event);
   const place = view.cellOf(event.target);
   if (!place) {
@@ -404,7 +461,7 @@ function keyOnCell(board, event, place) {
     board.minusBefore = before;
     return true;
   }
-  if (minusBefore !== null && /^[\d.,]$/.test(key)) {
+  if (minusBefore !== null && key.length === 1) {
     beginNegative(board, event.target, key, minusBefore);
     return true;
   }
@@ -416,12 +473,9 @@ function keyOnCell(board, event, place) {
   return false;
 }
 
-/** "-" nudged, but a digit follows: it was the sign of a number after all. */
+/** "-" nudged, but something follows: it was the sign of a number after all. */
 function beginNegative(board, input, digit, before) {
-  board.minusBefore = before;
-  board.begin(input.closest("[role=gridcell]"));
-  board.minusBefore = null;
-  board.lastWasMinus = true;
+  board.begin(input.closest("[role=gridcell]"), before);
   input.value = `-${digit}`;
   input.setSelectionRange(2, 2);
 }
@@ -431,6 +485,7 @@ function keyWhileTyping(board, event, place) {
   const { key, target } = event;
   if (key === "Escape") {
     board.cancel();
+    target.select();
     return true;
   }
   if (key === "Enter") {

@@ -7,10 +7,13 @@
 import { formatNumber, isExact } from "./number.js";
 
 /** @typedef {"first" | "second"} Role which operand a cell belongs to, for its colour */
-/** @typedef {{id: string, row: number, column: number, role: Role}} Source */
+/** @typedef {{id: string, row: number, column: number, role: Role, value: number}} Source */
 /** @typedef {{text: string, role?: Role, raised?: boolean}} Part a piece of the arithmetic */
 /** @typedef {{sources: Source[], parts: Part[]}} Explanation */
-/** @typedef {{id: string, values: (number | null)[][], operation: Record<string, any>}} Matrix */
+/** @typedef {import("./view.js").Matrix} Matrix */
+
+/** A longer sum is cut; the result stands before it. */
+const MOST_TERMS = 16;
 
 /**
  * @param {Map<string, Matrix>} matrices
@@ -39,20 +42,20 @@ const EXPLAIN = {
 
   alibi({ row, column, operation, result }) {
     const product = `−${formatNumber(operation.slope)} · |${row} − ${column}|`;
-    return { sources: [], parts: [...resultIs(result), { text: product }] };
+    return { sources: [], parts: [...resultIs(result, { value: operation.slope }), { text: product }] };
   },
 
-  matmul: ({ row, column, operands: [A, B], result }) =>
-    sumOfProducts(
-      A.values[row].map((_, k) => [at(A, row, k, "first"), at(B, k, column, "second")]),
-      result,
-    ),
+  matmul(how) {
+    const { row, column, operands: [A, B] } = how;
+    const pairs = A.values[row].map((_, k) => [at(A, row, k, "first"), at(B, k, column, "second")]);
+    return sumOfProducts(pairs, how);
+  },
 
-  matmul_transposed: ({ row, column, operands: [A, B], result }) =>
-    sumOfProducts(
-      A.values[row].map((_, k) => [at(A, row, k, "first"), at(B, column, k, "second")]),
-      result,
-    ),
+  matmul_transposed(how) {
+    const { row, column, operands: [A, B] } = how;
+    const pairs = A.values[row].map((_, k) => [at(A, row, k, "first"), at(B, column, k, "second")]);
+    return sumOfProducts(pairs, how);
+  },
 
   add({ row, column, operands: [A, B], result }) {
     const a = at(A, row, column, "first");
@@ -114,14 +117,24 @@ function at(matrix, row, column, role) {
   return { id: matrix.id, row, column, role, value: matrix.values[row][column] };
 }
 
-function sumOfProducts(pairs, result) {
+function sumOfProducts(pairs, { operands: [A, B], result, say }) {
   const products = pairs.map(([a, b], k) => [
     k ? factor(a) : number(a),
     { text: "·" },
     factor(b),
   ]);
   const sources = pairs.flat();
-  return { sources, parts: [...resultIs(result, ...sources), ...joined(products, " + ")] };
+  const shown = joined(products.slice(0, MOST_TERMS), " + ");
+  const rest = products.length - MOST_TERMS;
+  if (rest > 0) shown.push(note(say("more_terms", { count: rest })));
+  const operands = [
+    { text: " (" },
+    { text: A.symbol || A.name, role: "first" },
+    { text: " · " },
+    { text: B.symbol || B.name, role: "second" },
+    { text: ")" },
+  ];
+  return { sources, parts: [...resultIs(result, ...sources), ...shown, ...operands] };
 }
 
 function words(text) {
@@ -132,7 +145,7 @@ function note(text) {
   return { text: ` ${text}` };
 }
 
-/** @returns {Part} */
+/** @param {{value: number | null, role?: Role}} source @returns {Part} */
 function number({ value, role }) {
   return { text: value === null ? "−∞" : formatNumber(value), role };
 }

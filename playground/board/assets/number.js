@@ -31,7 +31,12 @@ export function parseNumber(text, limit) {
   return { value: value === 0 ? 0 : value }; // no -0
 }
 
-/** One number without a fraction bar; a lone comma is a decimal comma. */
+/**
+ * One number without a fraction bar; a lone comma is a decimal comma.
+ *
+ * @param {string} text
+ * @returns {{value: number, problem?: undefined} | {value?: undefined, problem: Problem}}
+ */
 function parseDecimal(text) {
   if (THOUSANDS.test(text)) return { problem: "ambiguous" }; // 1,000: one, or a thousand?
   const pointed = text.includes(".") ? text : text.replace(",", ".");
@@ -71,8 +76,10 @@ export function decimalsFor(values) {
  * @param {number} decimals
  */
 export function formatCell(value, decimals) {
+  if (value === 0) return "0"; // exactly, which a masked weight is
+  const text = value.toFixed(decimals);
   if (Math.abs(value) >= 99_999.5) return tidy(value.toExponential(1));
-  return tidy(value.toFixed(decimals));
+  return tidy(Number(text) === 0 ? value.toExponential(0) : text);
 }
 
 /**

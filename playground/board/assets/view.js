@@ -58,6 +58,18 @@ export function sayFrom(texts) {
     texts[key].replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? `{${name}}`));
 }
 
+/** Which wording of a text fits a matrix: tokens have names, other rows have numbers. */
+export function wording(key, matrix) {
+  if (matrix.columns === "tokens") return `${key}_between`;
+  return matrix.rows === "tokens" ? key : `${key}_of_row`;
+}
+
+/** The name of a row or column; repeated ones are told apart by their place. */
+export function nameOf(labels, index) {
+  const label = labels[index];
+  return labels.indexOf(label) === labels.lastIndexOf(label) ? label : `${label} (${index + 1})`;
+}
+
 /** What must be equal for the DOM of the board to be kept. @param {BoardData} data */
 export function outline(data) {
   const shapes = data.matrices.map((m) => [m.id, m.values.length, m.values[0].length]);
@@ -107,7 +119,7 @@ function buildCard(matrix, say) {
   const [rows, columns] = [matrix.values.length, matrix.values[0].length];
   const shape = `${rows} × ${columns}`;
   const title = element("button", { class: "title", type: "button" });
-  title.append(...symbol(matrix.symbol), element("span", { class: "name" }, matrix.name));
+  title.append(...symbol(matrix.symbol), " ", element("span", { class: "name" }, matrix.name));
   const table = element(
     "table",
     { role: "grid", "aria-label": `${matrix.symbol} ${matrix.name}, ${shape}`.trim() },
@@ -120,7 +132,7 @@ function buildCard(matrix, say) {
   );
   const card = element(
     "div",
-    { class: "card", "data-matrix": matrix.id, style: `--columns: ${columns}` },
+    { class: "card", "data-matrix": matrix.id },
     element(
       "div",
       { class: "caption" },
@@ -130,6 +142,7 @@ function buildCard(matrix, say) {
     ),
     element("div", { class: "scroll" }, table),
   );
+  card.style.setProperty("--columns", String(columns));
   if (matrix.id === "X") {
     card.append(element("button", { class: "add", type: "button" }, say("add_token")));
   }
@@ -188,12 +201,13 @@ function expression(text) {
  */
 export function paint(root, data, theme, isBeingEdited) {
   const say = sayFrom(data.texts);
-  for (const matrix of data.matrices) {
+  const moved = data.matrices.flatMap((matrix) => {
     const card = root.querySelector(`[data-matrix="${matrix.id}"]`);
     card.querySelector(".title").title = matrix.about;
     paintLabels(card, matrix, data, say);
-    paintCells(card, matrix, data, theme, say, isBeingEdited);
-  }
+    return paintCells(card, matrix, data, theme, say, isBeingEdited);
+  });
+  if (moved.length) markMoved(root, moved);
 }
 
 function paintLabels(card, matrix, data, say) {
@@ -219,7 +233,10 @@ function paintLabels(card, matrix, data, say) {
     remove.title = say("remove_token", { token: label });
   });
   const add = card.querySelector(".add");
-  if (add) add.disabled = tokens.length >= data.limits.tokens;
+  if (add) {
+    add.disabled = tokens.length >= data.limits.tokens;
+    add.title = add.disabled ? say("no_more_tokens", { most: data.limits.tokens }) : "";
+  }
 }
 
 function paintCells(card, matrix, data, theme, say, isBeingEdited) {
@@ -228,16 +245,17 @@ function paintCells(card, matrix, data, theme, say, isBeingEdited) {
   const decimals = decimalsFor(known);
   const rowLabels = data.axes[matrix.rows];
   const columnLabels = data.axes[matrix.columns];
-  const between = matrix.columns === "tokens" ? "cell_between" : "cell";
+  const key = wording("cell", matrix);
+  const moved = [];
   card.querySelectorAll("[role=gridcell]").forEach((cell) => {
     const { row, column } = placeOf(cell);
     const value = matrix.values[row][column];
     const exact = value === null ? "−∞" : formatNumber(value);
     const text = value === null || matrix.editable ? exact : formatCell(value, decimals);
-    const label = say(between, {
+    const label = say(key, {
       name: matrix.name,
-      row: rowLabels[row],
-      column: columnLabels[column],
+      row: nameOf(rowLabels, row),
+      column: nameOf(columnLabels, column),
       value: exact,
     });
     const target = focusTarget(cell);
@@ -245,19 +263,19 @@ function paintCells(card, matrix, data, theme, say, isBeingEdited) {
     if (matrix.editable && !isBeingEdited(cell)) target.value = text;
     if (!matrix.editable) cell.textContent = text;
     cell.classList.toggle("masked", value === null);
-    if (cell.dataset.value !== undefined && cell.dataset.value !== String(value)) flash(cell);
+    if (cell.dataset.value !== undefined && cell.dataset.value !== String(value)) moved.push(cell);
     cell.dataset.value = String(value);
     const { background, ink } = cellShade(value ?? 0, matrix.scale, reach, data.palette, theme);
     cell.style.setProperty("--shade", background);
     cell.style.setProperty("--ink", ink);
   });
+  return moved;
 }
 
-/** Shows for a moment that a number has moved. */
-function flash(cell) {
-  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
-  const ring = (width) => ({ boxShadow: `inset 0 0 0 ${width} var(--st-primary-color)` });
-  cell.animate([ring("4px"), ring("4px"), ring("0px")], { duration: 900 });
+/** Marks the numbers that moved last, until others do. */
+function markMoved(root, moved) {
+  for (const cell of root.querySelectorAll(".moved")) cell.classList.remove("moved");
+  for (const cell of moved) cell.classList.add("moved");
 }
 
 /** The element of a cell that takes the focus: its input, if it has one. */
@@ -279,6 +297,20 @@ export function placeOf(cell) {
 export function cellAt(root, { id, row, column }) {
   const card = root.querySelector(`[data-matrix="${CSS.escape(id)}"]`);
   return card?.querySelector(`[role=gridcell][data-row="${row}"][data-column="${column}"]`) ?? null;
+}
+
+/** Where a control of the board stands, to be found again after a rebuild. */
+export function addressOf(node) {
+  const id = node.closest("[data-matrix]")?.dataset.matrix;
+  const kind = ["number", "token", "remove", "add", "title"].find((name) => node.matches(`.${name}`));
+  return { id, kind, cell: cellOf(node), row: Number(node.dataset.row) };
+}
+
+/** The control of an address, or the nearest there is now. */
+export function find(root, { id, kind, cell, row }) {
+  if (cell) return cellAt(root, cell);
+  const controls = root.querySelectorAll(`[data-matrix="${id}"] .${kind}`);
+  return controls[Math.min(row || 0, controls.length - 1)] ?? null;
 }
 
 /** Which cell an element stands in. */
