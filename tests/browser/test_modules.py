@@ -336,3 +336,41 @@ def test_a_cell_that_is_being_typed_into_is_not_painted_over(modules: Page):
     )
 
     assert field.input_value() == "12"
+
+
+# --- board.js
+
+
+_RETURN = """async (data) => {
+  const board = (await import("/board.js")).default;
+  const main = document.querySelector("main");
+  main.innerHTML = '<div><div class="board" style="background: white"></div></div>';
+  const sent = [];
+  const component = {
+    parentElement: main.firstChild,
+    data: { ...data, run: 1, revision: 0, taken: {} },
+    setStateValue: (_, message) => sent.push(structuredClone(message)),
+  };
+  const leave = board(component);
+  const input = main.querySelector('[data-matrix="X"] [role=gridcell] input');
+  input.focus();
+  input.value = "0.2";
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+  leave();
+  board(component);
+  const typed = main.querySelector('[data-matrix="X"] [role=gridcell] input').value;
+  input.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+  return { typed, sent };
+}"""
+
+
+def test_a_board_that_streamlit_leaves_and_comes_back_to_goes_on(modules: Page):
+    """It does so when two runs follow fast; seen on 1.67."""
+    experiment = Experiment.from_preset("apple")
+    data = json.loads(json.dumps(board_data(Texts("en"), experiment, experiment.trace(), 0)))
+
+    came = modules.evaluate(_RETURN, data)
+
+    assert came["typed"] == "0.2"
+    assert [len(message["edits"]) for message in came["sent"]] == [1]
+    assert came["sent"][0]["edits"][0]["value"] == 0.2

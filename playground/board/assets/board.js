@@ -11,9 +11,16 @@ import { formatNumber, parseNumber } from "./number.js";
 import * as view from "./view.js";
 
 const NUDGE = 0.1;
+const PATIENCE = 1_000; // ms to wait for Python before edits are sent again
+const MOST_PATIENCE = 60_000;
 const PIN_KEY = "attention-playground.pin";
 
-/** One board for each place in the page. @type {WeakMap<Node, Board>} */
+/**
+ * One board for each place in the page. Streamlit may leave a place and come back to the same
+ * DOM, between two runs that follow fast: the board there goes on, with what is being typed.
+ *
+ * @type {WeakMap<Node, Board>}
+ */
 const boards = new WeakMap();
 
 /**
@@ -32,16 +39,14 @@ export default function ({ parentElement, data, setStateValue }) {
     boards.set(parentElement, board);
   }
   board.sendState = (message) => setStateValue("edits", message);
+  window.addEventListener("pointerdown", board.onPress, true); // the same listener is added once
   try {
     board.receive(data);
   } catch (error) {
     console.error(error);
     board.giveUp(data.texts.fault);
   }
-  return () => {
-    boards.delete(parentElement);
-    board.leave();
-  };
+  return () => window.removeEventListener("pointerdown", board.onPress, true);
 }
 
 class Board {
@@ -61,13 +66,17 @@ class Board {
     this.lastNudged = null; // the cell whose next nudge joins the last one
     this.mount = crypto.getRandomValues(new Uint32Array(2)).join("-");
     this.sent = 0; // number of the last edit
+    this.attempt = 0; // tells a message from the same one sent before
+    this.patience = PATIENCE;
+    this.again = 0; // the timer of the next attempt
     this.pending = []; // edits that Python has not taken yet
     this.pin = loadPin();
     this.hovered = null;
     this.heldTitle = null; // the matrix whose title is pointed at
     this.editing = null; // the number that is being typed: see `begin`
     this.minusBefore = null; // the value before a "-" that may begin a negative number
-    this.leave = listen(this);
+    this.onPress = (event) => onPress(this, event);
+    listen(this);
   }
 
   /** New numbers from Python. @param {view.BoardData} data */
@@ -192,12 +201,28 @@ class Board {
   send(edit) {
     this.sent += 1;
     this.pending.push({ ...edit, number: this.sent });
+    this.root.dataset.pending = String(this.pending.length);
+    this.patience = PATIENCE;
+    this.deliver();
+  }
+
+  /**
+   * Sends all edits that Python has not taken; again, with growing patience, until it has. A
+   * message that is sent while Streamlit leaves and comes back is lost; one that comes twice is
+   * taken once.
+   */
+  deliver() {
+    clearTimeout(this.again);
+    if (this.pending.length === 0 || this.patience > MOST_PATIENCE) return;
+    this.attempt += 1;
     this.sendState({
       mount: this.mount,
       revision: this.data.revision,
+      attempt: this.attempt,
       edits: this.pending,
     });
-    this.root.dataset.pending = String(this.pending.length);
+    this.again = setTimeout(() => this.deliver(), this.patience);
+    this.patience *= 2;
   }
 
   /** A new number for a cell. @param {boolean} joins whether it continues the last edit */
@@ -332,7 +357,7 @@ function withPending(data, pending) {
 
 // --- events
 
-/** Begins to listen. @param {Board} board @returns {() => void} ends what outlives the board */
+/** @param {Board} board */
 function listen(board) {
   const { root } = board;
   const on = (type, handler) => root.addEventListener(type, handler);
@@ -367,15 +392,18 @@ function listen(board) {
   });
   on("click", (event) => onClick(board, event));
   on("keydown", (event) => onKey(board, event));
-  // What was typed is sent when the next press begins, so that it arrives before what is
-  // pressed: a link to another page would leave without it.
-  const onPress = (event) => {
-    board.clearRefusal();
-    const input = view.focused(root);
-    if (input?.matches("input") && !event.composedPath().includes(input)) input.blur();
-  };
-  window.addEventListener("pointerdown", onPress, true);
-  return () => window.removeEventListener("pointerdown", onPress, true);
+}
+
+/**
+ * A press anywhere: what was typed is sent when it begins, so that it arrives before what is
+ * pressed; a link to another page would leave without it.
+ *
+ * @param {Board} board
+ */
+function onPress(board, event) {
+  board.clearRefusal();
+  const input = view.focused(board.root);
+  if (input?.matches("input") && !event.composedPath().includes(input)) input.blur();
 }
 
 function titleOf(node) {
