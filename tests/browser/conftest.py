@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.browser.find_chromium import find_chromium
+
+expect.set_options(timeout=20_000)  # a wait for a condition, however busy the machine is
 
 ROOT = Path(__file__).parents[2]
 FLAGS = [

@@ -154,7 +154,7 @@ def test_undo_takes_back_what_was_typed_last_even_without_enter(playground: Play
 def test_a_page_change_keeps_what_was_just_typed(playground: Playground):
     playground.input("X", 0, 0).click()
     playground.page.keyboard.type("7")
-    playground.page.get_by_role("link", name="Guide").click(delay=80)  # as long as a press takes
+    playground.page.get_by_role("link", name="Guide").click(delay=150)  # as long as a press takes
     expect(playground.page.get_by_role("heading", level=1)).to_contain_text("What does each")
     playground.visit("Playground", "Change a number")
 
