@@ -20,7 +20,7 @@ from attention_core.multi_head import (
     multi_head_attention,
     split_heads,
 )
-from attention_core.plain import from_plain, to_plain
+from attention_core.plain import from_plain, is_untouched, to_plain
 from attention_core.presets import PRESETS
 from attention_core.softmax import entropy, naive_softmax, softmax, softmax_jacobian
 
@@ -34,6 +34,7 @@ __all__ = [
     "MultiHeadTrace",
     "entropy",
     "from_plain",
+    "is_untouched",
     "merge_heads",
     "multi_head_attention",
     "naive_softmax",

@@ -18,6 +18,8 @@ from attention_core.experiment import MAX_VALUE, Experiment, check_token
 
 VERSION = 1
 
+_START = ("version", "preset", "seed")  # the fields every experiment has
+
 _FIELDS: dict[str, type] = {
     "version": int,
     "preset": str,
@@ -71,6 +73,11 @@ def to_plain(experiment: Experiment) -> dict[str, Any]:
     return plain | {name: value for name, value in changes.items() if value != {}}
 
 
+def is_untouched(plain: Mapping[str, Any]) -> bool:
+    """Whether plain data says nothing but where the experiment starts."""
+    return set(plain) == set(_START)
+
+
 def from_plain(plain: Mapping[str, Any]) -> Experiment:
     """The experiment that `to_plain` described, every field checked.
 
@@ -113,7 +120,7 @@ def _changed(mine: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any
 def _check_fields(plain: Mapping[str, Any]) -> None:
     if not isinstance(plain, Mapping):
         raise FieldError("experiment", "must be an object")
-    for name in ("version", "preset", "seed"):
+    for name in _START:
         if name not in plain:
             raise FieldError(name, "is missing")
     _check_types({"version": plain["version"]}, _FIELDS)

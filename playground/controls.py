@@ -11,7 +11,14 @@ from typing import Any
 
 import streamlit as st
 
-from attention_core import PRESETS, AttentionError, Experiment, from_plain, to_plain
+from attention_core import (
+    PRESETS,
+    AttentionError,
+    Experiment,
+    from_plain,
+    is_untouched,
+    to_plain,
+)
 from attention_core.canvas import MAX_D_K, MAX_D_MODEL, MAX_HEADS, MAX_SEED
 from attention_core.experiment import MASK_KINDS
 from attention_core.presets import ENCODINGS
@@ -93,20 +100,14 @@ def _preset(t: Texts, e: Experiment) -> None:
         args=("preset", lambda e, name: Experiment.from_preset(name, seed=e.seed), True),
     )
     story = t(f"preset.{e.preset}.story")
-    is_untouched = to_plain(e) == to_plain(Experiment.from_preset(e.preset, seed=e.seed))
-    _explanation(story if is_untouched else t("control.story_at_start", story=story))
+    is_as_it_starts = is_untouched(to_plain(e))
+    _explanation(story if is_as_it_starts else t("control.story_at_start", story=story))
 
 
 def _size(t: Texts, name: str, size: int, most: int) -> None:
-    _seeded(name, size)
-    st.slider(
-        t(f"control.{name}"),
-        1,
-        most,
-        key=name,
-        help=t(f"control.{name}_help"),
-        on_change=_commit,
-        args=(name, lambda e, value: e.resized(**{name: value}), name in ("d_k", "n_heads")),
+    moves_cells = name in ("d_k", "n_heads")
+    _slider(
+        t, name, size, 1, most, lambda e, value: e.resized(**{name: value}), moves_cells=moves_cells
     )
 
 
@@ -133,15 +134,31 @@ def _mask(t: Texts, e: Experiment) -> None:
 
 
 def _mask_size(t: Texts, name: str, size: int, most: int) -> None:
-    _seeded(name, min(size, most))
+    def change(e: Experiment, value: Any) -> Experiment:
+        return replace(e, mask=replace(e.mask, **{name: value}))
+
+    _slider(t, name, min(size, most), 0, most, change)
+
+
+def _slider(
+    t: Texts,
+    name: str,
+    value: int,
+    low: int,
+    high: int,
+    change: Change,
+    *,
+    moves_cells: bool = False,
+) -> None:
+    _seeded(name, value)
     st.slider(
         t(f"control.{name}"),
-        0,
-        most,
+        low,
+        high,
         key=name,
         help=t(f"control.{name}_help"),
         on_change=_commit,
-        args=(name, lambda e, value: replace(e, mask=replace(e.mask, **{name: value}))),
+        args=(name, change, moves_cells),
     )
 
 

@@ -1,6 +1,7 @@
 """An experiment as plain data: nothing is lost on the way, and nothing wrong comes back."""
 
 import json
+import unicodedata
 from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
@@ -8,7 +9,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from attention_core import PRESETS, AttentionError, Experiment, Mask, from_plain, to_plain
+from attention_core import (
+    PRESETS,
+    AttentionError,
+    Experiment,
+    Mask,
+    from_plain,
+    is_untouched,
+    to_plain,
+)
 from attention_core.canvas import (
     MATRICES,
     MAX_D_K,
@@ -18,7 +27,7 @@ from attention_core.canvas import (
     MAX_TOKENS,
     Sizes,
 )
-from attention_core.errors import ChoiceError, FieldError, RangeError
+from attention_core.errors import ChoiceError, FieldError, RangeError, TokenError
 from attention_core.experiment import MASK_KINDS
 from attention_core.presets import ENCODINGS
 
@@ -50,8 +59,15 @@ numbers = st.one_of(
     st.sampled_from([0.1, 1 / 3, 1e-300, 5e-324, np.pi, -1e6, 1e6]),
     st.integers(-9, 9),
 )
+
+
+def can_be_seen(text):
+    return any(unicodedata.category(character) not in ("Zs", "Cf") for character in text)
+
+
 texts = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=4)
-tokens = texts.filter(str.strip)
+characters = st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"])
+tokens = st.text(characters, min_size=1, max_size=4).filter(can_be_seen)
 resizes = st.fixed_dictionaries(
     {}, optional={name: st.integers(1, limit) for name, limit in LIMITS._asdict().items()}
 )
@@ -79,7 +95,7 @@ def removed(draw, experiment):
 
 
 def named(draw, experiment):
-    names = st.tuples(*[texts | st.just("")] * experiment.d_model)
+    names = st.tuples(*[tokens | st.just("")] * experiment.d_model)
     return replace(experiment, feature_names=draw(names | st.just(())))
 
 
@@ -463,3 +479,18 @@ def test_data_with_one_odd_field_is_refused_or_computed_with(plain, odd):
 
     assert np.isfinite(experiment.trace().attention.output).all()
     assert_same(sent(experiment), experiment)
+
+
+def test_only_an_experiment_as_it_starts_is_untouched():
+    start = Experiment.from_preset("cat", seed=3)
+
+    assert is_untouched(to_plain(start))
+    assert is_untouched(to_plain(start.with_cell("X", (0, 0), 5).with_cell("X", (0, 0), 1)))
+    assert not is_untouched(to_plain(start.with_cell("X", (0, 0), 5)))
+    assert not is_untouched(to_plain(start.resized(d_k=3)))
+
+
+@pytest.mark.parametrize("name", [" ", "\u200b", "\u2028", "\ud800"])
+def test_a_feature_name_that_cannot_be_seen_is_refused(name):
+    with pytest.raises(TokenError):
+        replace(Experiment.from_preset("cat"), feature_names=(name, "b", "c"))
