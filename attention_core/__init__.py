@@ -22,7 +22,14 @@ from attention_core.multi_head import (
 )
 from attention_core.plain import from_plain, is_untouched, to_plain
 from attention_core.presets import PRESETS
-from attention_core.softmax import entropy, naive_softmax, softmax, softmax_jacobian
+from attention_core.softmax import (
+    SoftmaxTrace,
+    entropy,
+    naive_softmax,
+    softmax,
+    softmax_jacobian,
+    softmax_trace,
+)
 
 __all__ = [
     "PRESETS",
@@ -32,6 +39,7 @@ __all__ = [
     "ExperimentTrace",
     "Mask",
     "MultiHeadTrace",
+    "SoftmaxTrace",
     "entropy",
     "from_plain",
     "is_untouched",
@@ -42,6 +50,7 @@ __all__ = [
     "self_attention",
     "softmax",
     "softmax_jacobian",
+    "softmax_trace",
     "split_heads",
     "to_plain",
 ]

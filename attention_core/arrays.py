@@ -24,7 +24,11 @@ def as_floats(
         DtypeError: The value does not hold real numbers.
         ShapeError: The axes differ from `shape`.
     """
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        n_rows = len(value)  # type: ignore[arg-type]  # NumPy found them, so it has some
+        raise ShapeError(name, tuple(shape), (n_rows,)) from None
     if array.dtype.kind not in "fiu":
         raise DtypeError(name, "real numbers", str(array.dtype))
     check_shape(name, array, shape)

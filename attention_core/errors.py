@@ -70,6 +70,18 @@ class DivisibilityError(AttentionError):
         super().__init__(f"{name} must be a multiple of {divisor_name}, got {value} and {divisor}")
 
 
+class WidthError(AttentionError):
+    """The output of all heads side by side is not as wide as X, so it cannot take its place."""
+
+    def __init__(self, n_heads: int, d_k: int, d_model: int) -> None:
+        self.n_heads, self.d_k, self.d_model = n_heads, d_k, d_model
+        self.width = n_heads * d_k
+        super().__init__(
+            f"n_heads * d_k must be d_model to become X, "
+            f"got {n_heads} * {d_k} = {self.width} and {d_model}"
+        )
+
+
 class TokenError(AttentionError):
     """A token's text cannot be shown as a label."""
 

@@ -6,6 +6,7 @@ its place on the canvas, so it is the same for every learner.
 """
 
 import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, TypeAlias
 
@@ -34,18 +35,25 @@ from attention_core.presets import DEFAULT_PRESET, ENCODINGS, PRESETS, Encoding
 MAX_VALUE = 1e6  # five matrix products of this size stay far from overflow
 MAX_TOKEN_LENGTH = 200
 
-MaskKind: TypeAlias = Literal["causal", "padding", "window"]
-MASK_KINDS: tuple[MaskKind, ...] = ("causal", "padding", "window")
+MaskKind: TypeAlias = Literal["causal", "padding", "window", "painted"]
+MASK_KINDS: tuple[MaskKind, ...] = ("causal", "padding", "window", "painted")
+
+Painted: TypeAlias = tuple[int, int, bool]
+"""A cell of the mask set by hand: query, key, and whether that query may attend to that key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Which masks are on, and their sizes; sizes of masks that are off are remembered."""
+    """Which masks are on, and their sizes; sizes of masks that are off are remembered.
+
+    Painted cells are exceptions to all the others: they hold whatever else is on.
+    """
 
     kinds: tuple[MaskKind, ...] = ()
     n_padding: int = 1  # how many tokens at the end are filling
     before: int = 1  # how many tokens the window reaches back, the token itself not counted
     after: int = 1
+    painted: tuple[Painted, ...] = ()  # in order, each cell at most once
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
@@ -56,6 +64,12 @@ class Mask:
         for name in ("n_padding", "before", "after"):
             count = check_count(name, getattr(self, name), 0, MAX_TOKENS)
             object.__setattr__(self, name, count)
+        cells = {}
+        for *cell, is_allowed in self.painted:
+            query, key = (check_count("painted", place, 0, MAX_TOKENS - 1) for place in cell)
+            cells[query, key] = bool(is_allowed)
+        painted = tuple((*cell, is_allowed) for cell, is_allowed in sorted(cells.items()))
+        object.__setattr__(self, "painted", painted)
 
     def only(self, kind: MaskKind) -> Self:
         """This one mask alone, at the same sizes."""
@@ -69,7 +83,37 @@ class Mask:
             "window": lambda: masks.window(n_tokens, self.before, self.after),
         }
         everything = np.ones((n_tokens, n_tokens), dtype=bool)
-        return masks.combine(everything, *(built[kind]() for kind in self.kinds))
+        rules = [built[kind]() for kind in self.kinds if kind != "painted"]
+        allowed = masks.combine(everything, *rules)
+        if "painted" in self.kinds:
+            for query, key, is_allowed in self.painted:
+                if max(query, key) < n_tokens:
+                    allowed[query, key] = is_allowed
+        return allowed
+
+    def with_painted(
+        self, cells: Iterable[tuple[int, int]], is_allowed: bool, n_tokens: int
+    ) -> Self:
+        """These cells allowed or forbidden by hand; one that the rules give anyway is let go.
+
+        Cells painted before stay only while "painted" is on: what is not seen does not come back.
+        """
+        rules = replace(self, kinds=tuple(kind for kind in self.kinds if kind != "painted"))
+        by_rule = rules.allowed(n_tokens)
+        kept = self.painted if "painted" in self.kinds else ()
+        painted = {(query, key): flag for query, key, flag in kept}
+        for cell in cells:
+            painted.pop(cell, None)
+            if by_rule[cell] != is_allowed:
+                painted[cell] = is_allowed
+        exceptions = tuple((*cell, flag) for cell, flag in painted.items())
+        return replace(self, kinds=(*rules.kinds, "painted"), painted=exceptions)
+
+    def moved(self, order: Sequence[int]) -> Self:
+        """Painted cells go with their tokens; token order[i] comes to stand at place i."""
+        place = {token: i for i, token in enumerate(order)}
+        painted = tuple((place[q], place[k], flag) for q, k, flag in self.painted)
+        return replace(self, painted=painted)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -257,17 +301,23 @@ class Experiment:
         return self.showing(self.canvas, self.sizes, has_W_O=is_on)
 
     def with_cell(self, matrix: str, index: tuple[int, ...], value: float) -> Self:
-        """One number replaced.
+        """One number replaced; as `with_block` with a single number."""
+        return self.with_block(matrix, index, [[value]])
+
+    def with_block(self, matrix: str, index: tuple[int, ...], values: npt.ArrayLike) -> Self:
+        """A block of numbers replaced, all or none.
 
         Args:
             matrix: "X", "W_Q", "W_K", "W_V" or "W_O".
-            index: (row, column), or (head, row, column) for the per-head weights.
-            value: Finite, at most a million in size.
+            index: (row, column) of the upper left cell, or (head, row, column) for the
+                per-head weights.
+            values: (rows, columns), finite, at most a million in size.
 
         Raises:
             ChoiceError: There is no such matrix here.
-            ShapeError: The index does not point at one of its cells.
-            NotFiniteError, RangeError: The value is not allowed.
+            ShapeError: The index does not point at one of its cells, or the block does not fit
+                from there on.
+            NotFiniteError, RangeError: A value is not allowed.
         """
         present = tuple(name for name in MATRICES if getattr(self, name) is not None)
         if matrix not in present:
@@ -278,8 +328,29 @@ class Experiment:
         )
         if not inside:
             raise ShapeError("index", tuple(f"0..{n - 1}" for n in array.shape), tuple(index))
-        array[tuple(index)] = value
+        *head, row, column = index
+        block = as_floats("values", values, ("rows", "columns"), may_lead=False)
+        room = array[(*head, slice(row, None), slice(column, None))].shape
+        if block.size == 0 or block.shape[0] > room[0] or block.shape[1] > room[1]:
+            raise ShapeError("values", tuple(f"1..{n}" for n in room), block.shape)
+        rows, columns = block.shape
+        array[(*head, slice(row, row + rows), slice(column, column + columns))] = block
         return replace(self, **{matrix: array})
+
+    def with_painted(self, cells: Iterable[tuple[int, int]], is_allowed: bool) -> Self:
+        """Cells of the mask allowed or forbidden by hand, whatever the other masks say.
+
+        Args:
+            cells: (query, key) each.
+            is_allowed: Whether these queries may attend to these keys.
+
+        Raises:
+            RangeError: There is no token at one of these places.
+        """
+        cells = list(cells)
+        for place in (place for cell in cells for place in cell):
+            check_count("index", place, 0, self.n_tokens - 1)
+        return replace(self, mask=self.mask.with_painted(cells, is_allowed, self.n_tokens))
 
     def with_token_renamed(self, index: int, token: str) -> Self:
         """Another text for one token; its vector stays.
@@ -312,7 +383,8 @@ class Experiment:
         full = self.canvas
         canvas = replace(full, tokens=tuple(full.tokens[i] for i in order), X=full.X[order])
         sizes = self.sizes._replace(n_tokens=self.n_tokens - 1)
-        return self.showing(canvas, sizes, has_W_O=self.W_O is not None)
+        rest = replace(self, mask=self.mask.moved(order))
+        return rest.showing(canvas, sizes, has_W_O=self.W_O is not None)
 
     def randomized(self, seed: int) -> Self:
         """All numbers drawn anew from this seed; tokens, sizes and settings stay.

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from attention_core.arrays import FloatArray
-from attention_core.canvas import MATRICES, Sizes
+from attention_core.canvas import MATRICES, MAX_TOKENS, Sizes
 from attention_core.errors import FieldError, TokenError
-from attention_core.experiment import MAX_VALUE, Experiment, check_token
+from attention_core.experiment import MAX_VALUE, Experiment, Painted, check_token
 
 VERSION = 1
+_LONGEST_NAME = 40  # a longer one is none of ours, and would flood the message that quotes it
 
 _START = ("version", "preset", "seed")  # the fields every experiment has
 
@@ -36,7 +37,13 @@ _FIELDS: dict[str, type] = {
     "feature_names": dict,
     **dict.fromkeys(MATRICES, dict),
 }
-_MASK_FIELDS: dict[str, type] = {"kinds": list, "n_padding": int, "before": int, "after": int}
+_MASK_FIELDS: dict[str, type] = {
+    "kinds": list,
+    "n_padding": int,
+    "before": int,
+    "after": int,
+    "painted": dict,
+}
 
 
 def to_plain(experiment: Experiment) -> dict[str, Any]:
@@ -44,8 +51,8 @@ def to_plain(experiment: Experiment) -> dict[str, Any]:
 
     Returns:
         "version", "preset", "seed", and of all other fields those that differ from what preset
-        and seed give. Texts and matrices are written as {place on the canvas: value}, hidden
-        ones included.
+        and seed give. Texts, matrices and painted cells are written as {place on the canvas:
+        value}, hidden ones included.
     """
     start = _start(experiment.preset, experiment.seed)
     plain: dict[str, Any] = {
@@ -64,6 +71,9 @@ def to_plain(experiment: Experiment) -> dict[str, Any]:
     changes["mask"] = _changed(asdict(experiment.mask), asdict(start.mask))
     if "kinds" in changes["mask"]:
         changes["mask"]["kinds"] = list(experiment.mask.kinds)
+    if "painted" in changes["mask"]:
+        cells = experiment.mask.painted
+        changes["mask"]["painted"] = {str(q * MAX_TOKENS + k): flag for q, k, flag in cells}
     for name in ("tokens", "feature_names"):
         mine, other = getattr(experiment.canvas, name), getattr(start.canvas, name)
         changes[name] = {str(i): text for i, text in enumerate(mine) if text != other[i]}
@@ -100,6 +110,8 @@ def from_plain(plain: Mapping[str, Any]) -> Experiment:
     mask = dict(plain.get("mask", {}))
     if "kinds" in mask:
         mask["kinds"] = tuple(mask["kinds"])
+    if "painted" in mask:
+        mask["painted"] = _painted(mask["painted"])
     return replace(
         experiment,
         mask=replace(start.mask, **mask),
@@ -133,9 +145,22 @@ def _check_fields(plain: Mapping[str, Any]) -> None:
 def _check_types(plain: Mapping[str, Any], types: Mapping[str, type], prefix: str = "") -> None:
     for name, value in plain.items():
         if name not in types:
-            raise FieldError(f"{prefix}{str(name)[:40]}", "is unknown")
+            raise FieldError(as_field(f"{prefix}{name}"), "is unknown")
         if type(value) is not types[name]:  # not isinstance: True is no count
             raise FieldError(f"{prefix}{name}", f"must be {types[name].__name__}")
+        quoted = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+        if not all(map(_can_be_quoted, quoted)):
+            raise FieldError(f"{prefix}{name}", "is too long or cannot be shown")
+
+
+def as_field(name: object) -> str:
+    """The name of a field as a message can quote it: cut off, and nothing invisible in it."""
+    whole = str(name)[:_LONGEST_NAME]
+    return "".join(character if character.isprintable() else "\ufffd" for character in whole)
+
+
+def _can_be_quoted(value: object) -> bool:
+    return len(str(value)) <= _LONGEST_NAME and str(value).isprintable()
 
 
 def _with_texts(name: str, texts: tuple[str, ...], changes: Mapping[str, Any]) -> tuple[str, ...]:
@@ -163,8 +188,18 @@ def _with_numbers(name: str, array: FloatArray, changes: Mapping[str, Any]) -> F
     return changed
 
 
+def _painted(cells: Mapping[str, Any]) -> tuple[Painted, ...]:
+    painted = []
+    for key, is_allowed in cells.items():
+        place = _checked_index("mask.painted", key, MAX_TOKENS**2)
+        if type(is_allowed) is not bool:
+            raise FieldError(f"mask.painted.{key}", "must be bool")
+        painted.append((*divmod(place, MAX_TOKENS), is_allowed))
+    return tuple(painted)
+
+
 def _checked_index(name: str, key: object, size: int) -> int:
-    field = f"{name}.{str(key)[:40]}"
+    field = f"{name}.{as_field(key)}"
     is_index = isinstance(key, str) and key.isascii() and key.isdigit() and len(key) <= 4
     if not is_index or str(int(str(key))) != key:  # one spelling for each place
         raise FieldError(field, "must be an index")

@@ -6,6 +6,7 @@ Subtracting the maximum changes nothing in exact arithmetic and keeps exp() from
 the largest exponent becomes 0. Source: Goodfellow et al. 2016, "Deep Learning", section 4.1.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,17 @@ import numpy.typing as npt
 
 from attention_core.arrays import FloatArray, as_floats
 from attention_core.errors import EmptyRowError
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SoftmaxTrace:
+    """Every step of a softmax over the last axis."""
+
+    maximum: FloatArray  # (..., 1)
+    shifted: FloatArray  # (..., n)  scores - maximum, at most 0
+    exponentials: FloatArray  # (..., n)  exp(shifted), at most 1
+    total: FloatArray  # (..., 1)  their sum
+    weights: FloatArray  # (..., n)  exponentials / total
 
 
 def softmax(scores: npt.ArrayLike) -> FloatArray:
@@ -27,16 +39,22 @@ def softmax(scores: npt.ArrayLike) -> FloatArray:
     Raises:
         EmptyRowError: A row holds nothing but -inf; its weights would be 0/0.
     """
+    return softmax_trace(scores).weights
+
+
+def softmax_trace(scores: npt.ArrayLike) -> SoftmaxTrace:
+    """As `softmax`, with every step kept."""
     scores = as_floats("scores", scores, ("n",))
     empty = np.isneginf(scores).all(axis=-1)
     if empty.any():
         raise EmptyRowError([tuple(map(int, row)) for row in np.argwhere(empty)])
-    largest = scores.max(axis=-1, keepdims=True, initial=-np.inf)
+    maximum = scores.max(axis=-1, keepdims=True, initial=-np.inf)
     # inf - inf: NaN is the honest answer for that row; -huge - huge: exp(-inf) is 0 all the same.
     with np.errstate(invalid="ignore", over="ignore"):
-        exponentials = np.exp(scores - largest)
-    weights: FloatArray = exponentials / exponentials.sum(axis=-1, keepdims=True)
-    return weights
+        shifted = scores - maximum
+        exponentials = np.exp(shifted)
+    total = exponentials.sum(axis=-1, keepdims=True)
+    return SoftmaxTrace(maximum, shifted, exponentials, total, exponentials / total)
 
 
 def naive_softmax(scores: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.floating[Any]]:

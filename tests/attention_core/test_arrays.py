@@ -52,6 +52,14 @@ def test_a_wrong_size_names_the_argument_and_the_free_axes():
     assert str(caught.value) == "W_Q must have shape (4, d_k), got (3, 2)"
 
 
+@pytest.mark.parametrize("value", [[[1, 2], [3]], [[1.0], [[2.0]]], [np.ones((2, 2)), np.ones(3)]])
+def test_rows_of_different_lengths_are_a_wrong_shape(value):
+    with pytest.raises(ShapeError) as caught:
+        as_floats("X", value, ("n_tokens", "d_model"))
+
+    assert str(caught.value) == "X must have shape (n_tokens, d_model), got (2,)"
+
+
 def test_too_few_axes_are_a_wrong_shape():
     with pytest.raises(ShapeError) as caught:
         check_shape("X", np.ones(2), ("n_tokens", 2))

@@ -12,6 +12,7 @@ from attention_core.errors import (
     RangeError,
     ShapeError,
     TokenError,
+    WidthError,
 )
 
 EVERY_ERROR = [
@@ -56,6 +57,12 @@ EVERY_ERROR = [
         {"name": "width", "value": 4, "divisor_name": "n_heads", "divisor": 3},
         "width must be a multiple of n_heads, got 4 and 3",
         id="DivisibilityError",
+    ),
+    pytest.param(
+        WidthError(3, 2, 4),
+        {"n_heads": 3, "d_k": 2, "d_model": 4, "width": 6},
+        "n_heads * d_k must be d_model to become X, got 3 * 2 = 6 and 4",
+        id="WidthError",
     ),
     pytest.param(
         TokenError(2, "is empty"),

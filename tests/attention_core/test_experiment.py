@@ -1,7 +1,6 @@
 """The experiment: its limits, that it is frozen, what it computes, and how it is changed."""
 
 from dataclasses import FrozenInstanceError, fields, replace
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -27,10 +26,17 @@ from attention_core.errors import (
     ShapeError,
     TokenError,
 )
+from attention_core.experiment import MASK_KINDS
 from attention_core.presets import ENCODINGS
-
-KINDS = ("causal", "padding", "window")
-SUBSETS = [kinds for n in range(4) for kinds in combinations(KINDS, n)]
+from tests.playground.experiments import (
+    MASKS,
+    PAINTED,
+    RULES,
+    blocks,
+    cells,
+    experiments,
+    masks,
+)
 
 
 def experiment(n_tokens=3, d_model=2, d_k=2, n_heads=1, **changes):
@@ -215,7 +221,17 @@ MILLION = "must lie between -1000000.0 and 1000000.0, got"
         (
             lambda: Mask(("causal", "sparse")),
             ChoiceError,
-            "mask must be one of causal, padding, window, got 'sparse'",
+            "mask must be one of causal, padding, window, painted, got 'sparse'",
+        ),
+        (
+            lambda: Mask(painted=[(0, 12, True)]),
+            RangeError,
+            "painted must lie between 0 and 11, got 12",
+        ),
+        (
+            lambda: Mask(painted=[(-1, 0, True)]),
+            RangeError,
+            "painted must lie between 0 and 11, got -1",
         ),
         (
             lambda: Mask(n_padding=13),
@@ -252,7 +268,7 @@ def test_the_limits_themselves_are_allowed():
         tokens=("x" * 200,) * 12,
         X=np.full((12, 8), -1e6),
         seed=MAX_SEED,
-        mask=Mask(KINDS, n_padding=0, before=12, after=12),
+        mask=Mask(RULES, n_padding=0, before=12, after=12),
     )
 
     assert made.sizes._asdict() == largest == experiment(**largest).sizes._asdict()
@@ -330,6 +346,8 @@ def test_a_change_leaves_the_original_alone():
     made, untouched = experiment(), experiment()
 
     made.with_cell("X", (0, 0), 7)
+    made.with_block("W_Q", (0, 0, 0), [[7, 8], [9, 10]])
+    made.with_painted([(0, 1)], False)
     made.without_token(0).with_token_added().with_token_renamed(0, "other")
     made.resized(n_tokens=1, d_model=1, d_k=1).resized(n_heads=8)
     made.with_output_projection(False)
@@ -352,7 +370,7 @@ def test_without_a_mask_all_may_attend_to_all():
 
 def test_masks_combine_by_hand():
     # Four tokens, the last one filling; one step back, none ahead.
-    mask = Mask(KINDS, n_padding=1, before=1, after=2)
+    mask = Mask(RULES, n_padding=1, before=1, after=2)
 
     allowed = mask.allowed(4)
 
@@ -361,13 +379,161 @@ def test_masks_combine_by_hand():
     )
 
 
-@pytest.mark.parametrize("kinds", SUBSETS)
+@pytest.mark.parametrize("kinds", MASKS)
 def test_a_key_is_allowed_by_all_masks_that_are_on(kinds):
-    mask = Mask(kinds, n_padding=2, before=2, after=1)
+    mask = Mask(kinds, n_padding=2, before=2, after=1, painted=PAINTED)
 
     expected = [[may_attend(mask, 6, query, key) for key in range(6)] for query in range(6)]
 
     np.testing.assert_array_equal(mask.allowed(6), expected)
+
+
+# --- the mask painted by hand
+
+
+def test_painted_cells_stand_in_order_once_and_the_last_word_counts():
+    mask = Mask(painted=[(1, 0, True), (0, np.int64(11), 1), (1, 0, np.bool_(False))])
+
+    assert mask.painted == ((0, 11, True), (1, 0, False))
+    assert {type(part) for cell in mask.painted for part in cell} == {int, bool}
+
+
+def test_a_cell_painted_by_hand():
+    # Causal: the first token sees itself alone; the last one sees all.
+    causal = experiment(mask=Mask(("causal",)))
+
+    painted = causal.with_painted([(0, 2)], True).with_painted([(2, 0), (2, 1)], False)
+
+    assert painted.mask.kinds == ("causal", "painted")
+    assert painted.mask.painted == ((0, 2, True), (2, 0, False), (2, 1, False))
+    assert painted.mask.allowed(3).tolist() == [
+        [True, False, True],
+        [True, True, False],
+        [False, False, True],
+    ]
+
+
+def test_a_row_emptied_by_hand_gets_weights_and_output_0():
+    emptied = experiment().with_painted([(1, 0), (1, 1), (1, 2)], False)
+
+    attention = emptied.trace().attention
+
+    assert attention.heads.weights[0, 1].tolist() == [0, 0, 0]
+    assert attention.output[1].tolist() == [0, 0]
+    np.testing.assert_allclose(attention.heads.weights[0, [0, 2]].sum(axis=-1), 1)
+
+
+@given(masks, st.data())
+def test_painting_sets_these_cells_and_no_other(mask, data):
+    start = experiment(4, mask=mask)
+    chosen, is_allowed = data.draw(cells(start)), data.draw(st.booleans())
+    expected = mask.allowed(4)
+    for cell in chosen:
+        expected[cell] = is_allowed
+
+    painted = start.with_painted(chosen, is_allowed)
+
+    np.testing.assert_array_equal(painted.mask.allowed(4), expected)
+    assert_same_experiment(replace(painted, mask=mask), start)
+
+
+@given(masks, masks)
+def test_a_painted_cell_holds_whatever_the_rules_say(mask, other):
+    on = replace(other, kinds=(*other.kinds, "painted"), painted=mask.painted)
+
+    allowed = on.allowed(MAX_TOKENS)
+
+    assert all(allowed[query, key] == flag for query, key, flag in mask.painted)
+
+
+@given(masks, st.data())
+def test_painting_a_cell_back_to_what_the_rules_give_lets_it_go(mask, data):
+    start = experiment(4, mask=mask)
+    rules = replace(mask, kinds=tuple(kind for kind in mask.kinds if kind != "painted"))
+    by_rule = rules.allowed(4)
+    chosen, is_allowed = data.draw(cells(start)), data.draw(st.booleans())
+
+    there = start.with_painted(chosen, is_allowed)
+    back = there
+    for flag in (True, False):
+        back = back.with_painted([cell for cell in chosen if by_rule[cell] == flag], flag)
+
+    before = mask.painted if "painted" in mask.kinds else ()
+    kept = {(q, k, flag) for q, k, flag in before if (q, k) not in chosen}
+    against = {(*cell, is_allowed) for cell in chosen if by_rule[cell] != is_allowed}
+    assert set(there.mask.painted) == kept | against
+    assert set(back.mask.painted) == kept
+
+
+def test_a_painted_cell_that_a_new_rule_agrees_with_is_kept():
+    painted = experiment().with_painted([(0, 1)], False).mask
+
+    causal = replace(painted, kinds=("causal", "painted"))
+
+    assert causal.painted == ((0, 1, False),)
+    assert replace(causal, kinds=("painted",)) == painted
+
+
+def test_painted_cells_are_remembered_while_they_are_off():
+    mask = Mask(("causal",), painted=((0, 2, True),))
+
+    assert mask.allowed(3).tolist() == Mask(("causal",)).allowed(3).tolist()
+    assert mask.only("painted").allowed(3).tolist() == Mask().allowed(3).tolist()
+    assert replace(mask, kinds=("causal", "painted")).allowed(3)[0, 2]
+
+
+def test_painting_anew_brings_back_no_cell_that_was_off():
+    off = experiment(mask=Mask(("causal",), painted=((0, 2, True),)))
+
+    assert off.with_painted([(1, 0)], False).mask.painted == ((1, 0, False),)
+
+
+def test_painted_cells_go_with_their_tokens():
+    # b sees nothing of d; c is seen by a alone.
+    mask = Mask(("painted",), painted=((0, 2, True), (1, 2, False), (1, 3, False), (3, 2, False)))
+    start = experiment(4, mask=mask)
+
+    removed = start.without_token(2)
+
+    assert removed.tokens == ("a", "b", "d")
+    assert removed.mask.allowed(3).tolist() == [[True] * 3, [True, True, False], [True] * 3]
+    back = removed.with_token_added()
+    assert back.tokens == ("a", "b", "d", "c")
+    assert back.mask.painted == ((0, 3, True), (1, 2, False), (1, 3, False), (2, 3, False))
+
+
+@given(masks, st.integers(0, 4))
+def test_a_removed_token_takes_its_painted_cells_and_brings_them_back(mask, index):
+    start = experiment(5, mask=mask.only("painted"))
+    before = start.mask.allowed(5)
+    order = [*(i for i in range(5) if i != index), index]
+
+    removed = start.without_token(index)
+    back = removed.with_token_added()
+
+    without = np.delete(np.delete(before, index, axis=0), index, axis=1)
+    np.testing.assert_array_equal(removed.mask.allowed(4), without)
+    np.testing.assert_array_equal(back.mask.allowed(5), before[np.ix_(order, order)])
+    assert len(back.mask.painted) == len(start.mask.painted)
+
+
+def test_painted_cells_out_of_sight_come_back_when_the_size_does():
+    start = experiment(4).with_painted([(0, 1), (3, 0)], False)
+
+    small = start.resized(n_tokens=2)
+
+    assert small.mask.allowed(2).tolist() == [[True, False], [True, True]]
+    assert small.resized(n_tokens=4).mask == start.mask
+
+
+@pytest.mark.parametrize(
+    ("cell", "place"), [((3, 0), 3), ((0, 3), 3), ((-1, 0), -1), ((0, -1), -1)]
+)
+def test_only_cells_between_shown_tokens_can_be_painted(cell, place):
+    with pytest.raises(RangeError) as caught:
+        experiment().with_painted([(0, 0), cell], False)
+
+    assert str(caught.value) == f"index must lie between 0 and 2, got {place}"
 
 
 # --- what it computes
@@ -375,6 +541,9 @@ def test_a_key_is_allowed_by_all_masks_that_are_on(kinds):
 
 def may_attend(mask, n_tokens, query, key):
     """The masks in words, apart from attention_core.masks."""
+    by_hand = {(q, k): is_allowed for q, k, is_allowed in mask.painted}
+    if "painted" in mask.kinds and (query, key) in by_hand:
+        return by_hand[query, key]
     return (
         ("causal" not in mask.kinds or key <= query)
         and ("padding" not in mask.kinds or key < n_tokens - mask.n_padding)
@@ -421,11 +590,11 @@ def head_arguments(made, head):
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("kinds", SUBSETS, ids="-".join)
+@pytest.mark.parametrize("kinds", MASKS, ids="-".join)
 @pytest.mark.parametrize("n_heads", [1, 2])
 @pytest.mark.parametrize("is_scaled", [True, False])
 def test_the_trace_is_that_of_the_core(encoding, kinds, n_heads, is_scaled):
-    mask = Mask(kinds, n_padding=2, before=1, after=1)
+    mask = Mask(kinds, n_padding=2, before=1, after=1, painted=PAINTED)
     made = experiment(5, 3, 4, n_heads, mask=mask, encoding=encoding, is_scaled=is_scaled, seed=6)
 
     trace = made.trace()
@@ -462,9 +631,11 @@ def test_the_trace_is_that_of_the_core(encoding, kinds, n_heads, is_scaled):
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("kinds", [RULES, MASK_KINDS], ids="-".join)
 @pytest.mark.parametrize("is_scaled", [True, False])
-def test_pytorch_gives_the_same_output(encoding, is_scaled):
-    mask = Mask(KINDS, n_padding=1, before=2, after=1)
+def test_pytorch_gives_the_same_output(encoding, kinds, is_scaled):
+    painted = ((0, 3, True), (1, 1, False), (4, 3, False), (5, 5, True))
+    mask = Mask(kinds, n_padding=1, before=2, after=1, painted=painted)
     made = experiment(6, 4, 4, 2, mask=mask, encoding=encoding, is_scaled=is_scaled, seed=6)
 
     output = made.trace().attention.output
@@ -483,7 +654,7 @@ def test_pytorch_gives_the_same_output(encoding, is_scaled):
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("kinds", [("padding",), KINDS])
+@pytest.mark.parametrize("kinds", [("padding",), RULES])
 def test_when_all_is_padding_weights_and_output_are_zero(encoding, kinds):
     made = experiment(mask=Mask(kinds, n_padding=12), encoding=encoding)
 
@@ -524,7 +695,7 @@ def resized_by(start, steps):
 @settings(max_examples=60, deadline=None)
 def test_resizing_back_gives_back_everything(steps, has_W_O):
     start = experiment(4, 3, 2, 2, feature_names=("one", "", "three"))
-    start = start.with_output_projection(has_W_O)
+    start = start.with_output_projection(has_W_O).with_painted([(0, 0), (3, 1)], False)
 
     back = resized_by(start, steps).resized(**start.sizes._asdict())
 
@@ -697,6 +868,108 @@ def test_with_cell_refuses_W_O_while_it_is_off():
     assert str(caught.value) == "matrix must be one of X, W_Q, W_K, W_V, got 'W_O'"
 
 
+# --- blocks of cells
+
+
+def test_a_block_by_hand():
+    start = experiment(mask=Mask(("causal",)), seed=4)
+
+    edited = start.with_block("X", (1, 0), [[1, 2], [3, 0.5]])
+
+    assert edited.X.tolist() == [start.X[0].tolist(), [1, 2], [3, 0.5]]
+    assert_same_experiment(edited.with_block("X", (1, 0), start.X[1:]), start)
+
+
+@pytest.mark.parametrize("matrix", ["W_Q", "W_K", "W_V"])
+def test_a_block_of_one_head_leaves_the_others_alone(matrix):
+    start = experiment(d_model=3, d_k=2, n_heads=3)
+    expected = getattr(start, matrix).copy()
+    expected[1, 1:, 1:] = [[7], [8]]
+
+    edited = start.with_block(matrix, (1, 1, 1), [[7], [8]])
+
+    assert_same_experiment(edited, replace(start, **{matrix: expected}))
+
+
+@given(experiments(), st.data())
+def test_a_block_is_its_cells_one_by_one(start, data):
+    matrix, (*head, row, column), values = data.draw(blocks(start))
+    one_by_one = start
+    for r, c in np.ndindex(np.shape(values)):
+        one_by_one = one_by_one.with_cell(matrix, (*head, row + r, column + c), values[r][c])
+
+    assert_same_experiment(start.with_block(matrix, (*head, row, column), values), one_by_one)
+
+
+WHOLE_X = "values must have shape (1..3, 1..2), got"
+
+
+@pytest.mark.parametrize(
+    ("matrix", "index", "values", "error", "message"),
+    [
+        # where it begins
+        ("Q", (0, 0), [[1]], ChoiceError, "matrix must be one of X, W_Q, W_K, W_V, W_O, got 'Q'"),
+        ("X", (3, 0), [[1]], ShapeError, f"{INSIDE_X} (3, 0)"),
+        ("X", (0, -1), [[1]], ShapeError, f"{INSIDE_X} (0, -1)"),
+        ("X", (0, 0, 0), [[1]], ShapeError, f"{INSIDE_X} (0, 0, 0)"),
+        ("W_Q", (0, 0), [[1]], ShapeError, "index must have shape (0..0, 0..1, 0..1), got (0, 0)"),
+        # how large it is
+        ("X", (0, 0), np.ones((4, 1)), ShapeError, f"{WHOLE_X} (4, 1)"),
+        ("X", (0, 0), np.ones((1, 3)), ShapeError, f"{WHOLE_X} (1, 3)"),
+        ("X", (2, 1), [[1, 2]], ShapeError, "values must have shape (1..1, 1..1), got (1, 2)"),
+        (
+            "W_V",
+            (0, 1, 0),
+            [[1], [2]],
+            ShapeError,
+            "values must have shape (1..1, 1..2), got (2, 1)",
+        ),
+        ("X", (0, 0), [[]], ShapeError, f"{WHOLE_X} (1, 0)"),
+        ("X", (0, 0), [[], []], ShapeError, f"{WHOLE_X} (2, 0)"),
+        ("X", (0, 0), [], ShapeError, "values must have shape (rows, columns), got (0,)"),
+        ("X", (0, 0), 1, ShapeError, "values must have shape (rows, columns), got ()"),
+        ("X", (0, 0), [1, 2], ShapeError, "values must have shape (rows, columns), got (2,)"),
+        ("X", (0, 0), [[[1]]], ShapeError, "values must have shape (rows, columns), got (1, 1, 1)"),
+        (
+            "X",
+            (0, 0),
+            [[1, 2], [3]],
+            ShapeError,
+            "values must have shape (rows, columns), got (2,)",
+        ),
+        # what is in it
+        ("X", (0, 0), [["1"]], DtypeError, "values must hold real numbers, got <U1"),
+        ("X", (0, 0), [[True]], DtypeError, "values must hold real numbers, got bool"),
+        ("X", (0, 0), [[None]], DtypeError, "values must hold real numbers, got object"),
+        (
+            "X",
+            (1, 0),
+            [[1, 2], [3, np.nan]],
+            NotFiniteError,
+            "X must be finite, but is not at index (2, 1)",
+        ),
+        (
+            "W_K",
+            (0, 0, 1),
+            [[1], [-np.inf]],
+            NotFiniteError,
+            "W_K must be finite, but is not at index (0, 1, 1)",
+        ),
+        ("X", (0, 0), [[1, 2], [-1e7, 4]], RangeError, f"X {MILLION} -10000000.0"),
+    ],
+)
+def test_a_block_that_does_not_fit_is_refused_by_name_and_as_a_whole(
+    matrix, index, values, error, message
+):
+    start = experiment()
+
+    with pytest.raises(error) as caught:
+        start.with_block(matrix, index, values)
+
+    assert str(caught.value) == message
+    assert_same_experiment(start, experiment())
+
+
 # --- tokens
 
 
@@ -789,7 +1062,8 @@ def test_a_token_change_that_cannot_be_is_refused(change, error, message):
 
 
 def test_randomizing_keeps_tokens_sizes_and_settings():
-    mask = Mask(("window",), n_padding=3, before=2, after=0)
+    painted = ((0, 3, False), (3, 0, True))
+    mask = Mask(("window", "painted"), n_padding=3, before=2, after=0, painted=painted)
     start = experiment(
         4, 3, 2, 2, mask=mask, is_scaled=False, encoding="rotary", preset="apple"
     ).without_token(0)
@@ -799,7 +1073,7 @@ def test_randomizing_keeps_tokens_sizes_and_settings():
     assert other.tokens == ("b", "c", "d")
     assert other.with_token_added().tokens == ("b", "c", "d", "a")
     assert other.sizes == (3, 3, 2, 2)
-    assert (other.mask, other.is_scaled, other.encoding) == (mask, False, "rotary")
+    assert (other.mask, other.is_scaled, other.encoding) == (start.mask, False, "rotary")
     assert (other.seed, other.preset) == (5, "random")
     assert start.with_output_projection(False).randomized(5).W_O is None
 

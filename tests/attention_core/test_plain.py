@@ -1,7 +1,6 @@
 """An experiment as plain data: nothing is lost on the way, and nothing wrong comes back."""
 
 import json
-import unicodedata
 from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
@@ -18,21 +17,13 @@ from attention_core import (
     is_untouched,
     to_plain,
 )
-from attention_core.canvas import (
-    MATRICES,
-    MAX_D_K,
-    MAX_D_MODEL,
-    MAX_HEADS,
-    MAX_SEED,
-    MAX_TOKENS,
-    Sizes,
-)
+from attention_core.canvas import MATRICES, MAX_D_MODEL, MAX_SEED, MAX_TOKENS
 from attention_core.errors import ChoiceError, FieldError, RangeError, TokenError
 from attention_core.experiment import MASK_KINDS
 from attention_core.presets import ENCODINGS
+from tests.playground.experiments import LIMITS, experiments, numbers, tokens
 
 UNTOUCHED = {"version": 1, "preset": "apple", "seed": 0}
-LIMITS = Sizes(MAX_TOKENS, MAX_D_MODEL, MAX_D_K, MAX_HEADS)
 
 
 def sent(experiment):
@@ -50,77 +41,6 @@ def assert_same(actual, expected, name="experiment"):
             assert_same(*of_field, f"{name}.{field.name}")
     else:
         assert actual == expected, name
-
-
-# --- experiments that went through a random sequence of changes
-
-numbers = st.one_of(
-    st.floats(-1e6, 1e6),
-    st.sampled_from([0.1, 1 / 3, 1e-300, 5e-324, np.pi, -1e6, 1e6]),
-    st.integers(-9, 9),
-)
-
-
-def can_be_seen(text):
-    return any(unicodedata.category(character) not in ("Zs", "Cf") for character in text)
-
-
-texts = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=4)
-characters = st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"])
-tokens = st.text(characters, min_size=1, max_size=4).filter(can_be_seen)
-resizes = st.fixed_dictionaries(
-    {}, optional={name: st.integers(1, limit) for name, limit in LIMITS._asdict().items()}
-)
-any_mask = st.builds(
-    Mask, st.lists(st.sampled_from(MASK_KINDS)).map(tuple), *[st.integers(0, MAX_TOKENS)] * 3
-)
-
-
-def edited(draw, experiment):
-    present = [name for name in MATRICES if getattr(experiment, name) is not None]
-    matrix = draw(st.sampled_from(present))
-    index = tuple(draw(st.integers(0, n - 1)) for n in getattr(experiment, matrix).shape)
-    return experiment.with_cell(matrix, index, draw(numbers))
-
-
-def renamed(draw, experiment):
-    index = draw(st.integers(0, experiment.n_tokens - 1))
-    return experiment.with_token_renamed(index, draw(tokens))
-
-
-def removed(draw, experiment):
-    if experiment.n_tokens == 1:
-        return experiment
-    return experiment.without_token(draw(st.integers(0, experiment.n_tokens - 1)))
-
-
-def named(draw, experiment):
-    names = st.tuples(*[tokens | st.just("")] * experiment.d_model)
-    return replace(experiment, feature_names=draw(names | st.just(())))
-
-
-CHANGES = (
-    edited,
-    renamed,
-    removed,
-    named,
-    lambda draw, experiment: experiment.resized(**draw(resizes)),
-    lambda draw, experiment: experiment.randomized(draw(st.integers(0, MAX_SEED))),
-    lambda draw, experiment: experiment.with_output_projection(draw(st.booleans())),
-    lambda draw, experiment: replace(experiment, mask=draw(any_mask)),
-    lambda draw, experiment: replace(experiment, is_scaled=draw(st.booleans())),
-    lambda draw, experiment: replace(experiment, encoding=draw(st.sampled_from(ENCODINGS))),
-)
-
-
-@st.composite
-def experiments(draw):
-    experiment = Experiment.from_preset(
-        draw(st.sampled_from(list(PRESETS))), seed=draw(st.integers(0, MAX_SEED))
-    )
-    for change in draw(st.lists(st.sampled_from(CHANGES), max_size=10)):
-        experiment = change(draw, experiment)
-    return experiment
 
 
 # --- there and back
@@ -172,6 +92,17 @@ def test_a_removed_token_can_be_brought_back_after_the_way():
     assert_same(sent(removed).with_token_added(), removed.with_token_added())
 
 
+def test_painted_cells_that_are_hidden_or_off_survive():
+    start = Experiment.from_preset("cat").resized(n_tokens=12)
+    painted = start.with_painted([(11, 11), (2, 0)], False)
+    hidden = replace(painted.resized(n_tokens=1), mask=replace(painted.mask, kinds=()))
+
+    back = sent(hidden)
+
+    assert back.mask.painted == ((2, 0, False), (11, 11, False))
+    assert_same(replace(back.resized(n_tokens=12), mask=painted.mask), painted)
+
+
 # --- what is written
 
 
@@ -182,6 +113,7 @@ def test_only_what_differs_is_written():
     changed = start.with_cell("X", (2, 0), 0.25).with_cell("W_Q", (0, 1, 1), 3)
     changed = changed.with_token_renamed(1, "爱").resized(n_tokens=5, d_k=1)
     changed = replace(changed, mask=mask, is_scaled=False, encoding="rotary")
+    changed = changed.with_painted([(1, 0)], False).with_painted([(0, 2)], True)
     changed = replace(changed.with_output_projection(True), feature_names=("甜", ""))
 
     assert to_plain(changed) == {
@@ -193,7 +125,11 @@ def test_only_what_differs_is_written():
         "is_scaled": False,
         "encoding": "rotary",
         "has_W_O": True,
-        "mask": {"kinds": ["causal", "window"], "before": 3},
+        "mask": {
+            "kinds": ["causal", "window", "painted"],
+            "before": 3,
+            "painted": {"2": True, "12": False},  # query * 12 + key
+        },
         "tokens": {"1": "爱"},
         "feature_names": {"0": "甜"},
         "X": {"16": 0.25},  # row 2 of a canvas with 8 columns
@@ -216,7 +152,10 @@ def test_an_edit_taken_back_leaves_three_fields():
     start = Experiment.from_preset("previous_token", seed=8)
 
     there = start.with_cell("X", (0, 0), 9).resized(n_tokens=2).with_token_renamed(1, "dog")
+    there = there.with_painted([(0, 1)], False)
     back = there.with_token_renamed(1, "cat").resized(n_tokens=5).with_cell("X", (0, 0), 0)
+    back = back.with_painted([(0, 1)], True)
+    back = replace(back, mask=replace(back.mask, kinds=()))
 
     assert to_plain(back) == {"version": 1, "preset": "previous_token", "seed": 8}
 
@@ -247,6 +186,7 @@ BELOW_96 = "must be an index below 96"
 NUMBER = "must be a number of at most 1e+06"
 TEXT = "must be a text"
 LONG = "is longer than 200 characters"
+QUOTE = "is too long or cannot be shown"
 
 
 @pytest.mark.parametrize(
@@ -287,6 +227,23 @@ LONG = "is longer than 200 characters"
         ({"mask": {"before": 1.5}}, "mask.before", "must be int"),
         ({"mask": {"n_padding": True}}, "mask.n_padding", "must be int"),
         ({"mask": {"after": None}}, "mask.after", "must be int"),
+        ({"mask": {"painted": [7]}}, "mask.painted", "must be dict"),
+        ({"mask": {"painted": {"7": 1}}}, "mask.painted.7", "must be bool"),
+        ({"mask": {"painted": {"7": None}}}, "mask.painted.7", "must be bool"),
+        ({"mask": {"painted": {"7": "True"}}}, "mask.painted.7", "must be bool"),
+        ({"mask": {"painted": {"144": True}}}, "mask.painted.144", "must be an index below 144"),
+        ({"mask": {"painted": {"-1": True}}}, "mask.painted.-1", INDEX),
+        ({"mask": {"painted": {"07": True}}}, "mask.painted.07", INDEX),
+        ({"mask": {"painted": {"0,7": True}}}, "mask.painted.0,7", INDEX),
+        ({"mask": {"painted": {7: True}}}, "mask.painted.7", INDEX),
+        # what a message would quote
+        ({"preset": "a" * 41}, "preset", QUOTE),
+        ({"encoding": "rotary\u202e"}, "encoding", QUOTE),
+        ({"mask": {"kinds": ["causal", "a" * 41]}}, "mask.kinds", QUOTE),
+        ({"mask": {"kinds": ["a\n"]}}, "mask.kinds", QUOTE),
+        ({"x" * 50: 1}, "x" * 40, "is unknown"),
+        ({"a\n\u202eb": 1}, "a\ufffd\ufffdb", "is unknown"),
+        ({"X": {"\u202e1": 1}}, "X.\ufffd1", INDEX),
         # matrices
         ({"X": [1, 2]}, "X", "must be dict"),
         ({"W_Q": 5}, "W_Q", "must be dict"),
@@ -405,6 +362,7 @@ scalars = (
     | st.text(max_size=5)
     | st.sampled_from(["0", "1", "causal", "rotary", *PRESETS])
 )
+texts = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=4)
 indices = st.integers(-1, 600).map(str)
 json_values = st.recursive(
     scalars,
@@ -435,8 +393,9 @@ right = st.fixed_dictionaries(
         "mask": st.fixed_dictionaries(
             {},
             optional={
-                "kinds": st.lists(st.sampled_from(MASK_KINDS), max_size=3),
+                "kinds": st.lists(st.sampled_from(MASK_KINDS), max_size=4),
                 **dict.fromkeys(("n_padding", "before", "after"), st.integers(0, MAX_TOKENS)),
+                "painted": changes(st.booleans(), MAX_TOKENS**2),
             },
         ),
         "tokens": changes(tokens, MAX_TOKENS),
@@ -448,7 +407,9 @@ right = st.fixed_dictionaries(
 names = (*MATRICES, "tokens", "feature_names", "mask", "encoding", "is_scaled", "has_W_O")
 one_field = st.sampled_from((*names, *LIMITS._fields, "seed", "preset", "version"))
 wrong_inside = st.dictionaries(
-    indices | st.sampled_from(["kinds", "n_padding", "before", "after"]), json_values, max_size=2
+    indices | st.sampled_from(["kinds", "n_padding", "before", "after", "painted"]),
+    json_values,
+    max_size=2,
 )
 
 

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from attention_core.errors import DtypeError, EmptyRowError, ShapeError
-from attention_core.softmax import entropy, naive_softmax, softmax, softmax_jacobian
+from attention_core.softmax import (
+    entropy,
+    naive_softmax,
+    softmax,
+    softmax_jacobian,
+    softmax_trace,
+)
 
 SHAPES = array_shapes(min_dims=1, max_dims=3, max_side=6)
 SCORES = arrays(np.float64, SHAPES, elements=st.floats(-1e3, 1e3))
@@ -163,7 +169,12 @@ def test_scores_as_far_apart_as_float64_allows_give_no_warning():
 
 @pytest.mark.parametrize(
     ("function", "name"),
-    [(softmax, "scores"), (entropy, "weights"), (softmax_jacobian, "weights")],
+    [
+        (softmax, "scores"),
+        (softmax_trace, "scores"),
+        (entropy, "weights"),
+        (softmax_jacobian, "weights"),
+    ],
 )
 def test_a_lone_number_is_no_row(function, name):
     with pytest.raises(ShapeError) as caught:
@@ -174,7 +185,12 @@ def test_a_lone_number_is_no_row(function, name):
 
 @pytest.mark.parametrize(
     ("function", "name"),
-    [(softmax, "scores"), (entropy, "weights"), (softmax_jacobian, "weights")],
+    [
+        (softmax, "scores"),
+        (softmax_trace, "scores"),
+        (entropy, "weights"),
+        (softmax_jacobian, "weights"),
+    ],
 )
 @pytest.mark.parametrize(("row", "dtype"), [([True], "bool"), ([1j], "complex128")])
 def test_a_row_holds_real_numbers(function, name, row, dtype):
@@ -184,13 +200,84 @@ def test_a_row_holds_real_numbers(function, name, row, dtype):
     assert str(caught.value) == f"{name} must hold real numbers, got {dtype}"
 
 
-@pytest.mark.parametrize("function", [softmax, naive_softmax, entropy, softmax_jacobian])
+@pytest.mark.parametrize(
+    "function", [softmax, softmax_trace, naive_softmax, entropy, softmax_jacobian]
+)
 def test_the_argument_is_not_written_into(function):
     argument = read_only([[0.25, 0.75], [1.0, 0.0]])
 
     function(argument)
 
     np.testing.assert_array_equal(argument, [[0.25, 0.75], [1.0, 0.0]])
+
+
+# softmax_trace
+
+
+def test_every_step_by_hand():
+    # exp(ln 2 - ln 4) = 1/2, exp(ln 4 - ln 4) = 1; each row has a maximum and a total of its own
+    trace = softmax_trace([[np.log(2), np.log(4)], [0.0, -np.inf]])
+
+    np.testing.assert_allclose(trace.maximum, [[np.log(4)], [0]], rtol=1e-15)
+    np.testing.assert_allclose(trace.shifted, [[-np.log(2), 0], [0, -np.inf]], rtol=1e-15)
+    np.testing.assert_allclose(trace.exponentials, [[1 / 2, 1], [1, 0]], rtol=1e-15)
+    np.testing.assert_allclose(trace.total, [[3 / 2], [1]], rtol=1e-15)
+    np.testing.assert_allclose(trace.weights, [[1 / 3, 2 / 3], [1, 0]], rtol=1e-15)
+
+
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=8))
+def test_the_steps_of_logarithms_are_exact_fractions(counts):
+    exponentials = [Fraction(count, max(counts)) for count in counts]
+
+    trace = softmax_trace(np.log(counts))
+
+    np.testing.assert_allclose(trace.exponentials, list(map(float, exponentials)), rtol=1e-13)
+    np.testing.assert_allclose(trace.total, [float(sum(exponentials))], rtol=1e-13)
+
+
+@given(SCORES)
+def test_every_step_agrees_with_pytorch(scores):
+    rows = torch.from_numpy(scores)
+    maximum = rows.amax(dim=-1, keepdim=True)
+    exponentials = (rows - maximum).exp()
+
+    trace = softmax_trace(scores)
+
+    np.testing.assert_array_equal(trace.maximum, maximum)
+    np.testing.assert_array_equal(trace.shifted, rows - maximum)
+    np.testing.assert_allclose(trace.exponentials, exponentials, rtol=1e-14)
+    np.testing.assert_allclose(trace.total, exponentials.sum(dim=-1, keepdim=True), rtol=1e-14)
+    np.testing.assert_allclose(trace.weights, torch.softmax(rows, dim=-1), rtol=1e-13)
+
+
+@given(SCORES)
+def test_each_step_is_made_of_the_one_before_and_the_last_one_is_softmax(scores):
+    trace = softmax_trace(scores)
+
+    np.testing.assert_array_equal(trace.shifted, scores - trace.maximum)
+    assert (trace.shifted.max(axis=-1) == 0).all()
+    np.testing.assert_array_equal(trace.exponentials, np.exp(trace.shifted))
+    assert trace.total.shape == trace.maximum.shape == (*scores.shape[:-1], 1)
+    np.testing.assert_array_equal(trace.weights, trace.exponentials / trace.total)
+    np.testing.assert_array_equal(softmax(scores), trace.weights)
+
+
+@pytest.mark.parametrize("score", [1000.0, -1000.0, 1.7e308])
+def test_exponentials_neither_overflow_nor_vanish_where_those_of_the_naive_form_do(score):
+    with np.errstate(over="ignore"):
+        assert np.exp(score) in (0, np.inf)
+
+    trace = softmax_trace([score, score])
+
+    assert trace.exponentials.tolist() == [1, 1]
+    assert trace.total.tolist() == [2]
+
+
+def test_no_step_is_taken_in_a_row_without_any_score():
+    with pytest.raises(EmptyRowError) as caught:
+        softmax_trace([[0.0, 1.0], [-np.inf, -np.inf]])
+
+    assert str(caught.value) == "softmax needs at least one score above -inf in rows (1,)"
 
 
 # naive_softmax
