@@ -4,6 +4,10 @@ A component given as text travels with every rerun; one given as files is fetche
 cached. Streamlit finds the files of installed packages through their manifest; this app is run
 from its folder, so it hands the same manifest over itself. The digest in the name makes a
 browser fetch new files after an update.
+
+Streamlit 1.67 puts a new script tag into the page at every change of the data of a component
+whose script is a file, and waits for it behind all else that is to be loaded and drawn. So the
+script is a text after all, of a few lines, that imports the file.
 """
 
 import hashlib
@@ -20,6 +24,22 @@ _PACKAGE = "playground"
 _ASSETS = "assets"
 _registering = threading.Lock()  # two first visitors may come at once
 
+# The address of Streamlit's own script tells where the server is, below whatever path it runs.
+_LOADER = """\
+const streamlit = document.querySelector('script[src*="static/js/index"]').src;
+const file = new URL("../../_stcore/bidi-components/{component}/{script}", streamlit).href;
+let draw;
+export default (component) => {{
+  if (draw) return draw(component);
+  let leave = () => {{ leave = null; }};
+  import(file).then((module) => {{
+    draw = module.default;
+    if (leave) leave = draw(component);
+  }});
+  return () => leave?.();
+}};
+"""
+
 
 class Component:
     """The component whose files are in `folder`/assets: `name`.js, and `name`.css if styled."""
@@ -30,7 +50,8 @@ class Component:
         self._folder = folder
         self._config = ComponentConfig(f"{name}-{digest[:8]}", _ASSETS)
         self._full_name = f"{_PACKAGE}.{self._config.name}"
-        self._html, self._js = html, f"{name}.js"
+        self._html = html
+        self._js = _LOADER.format(component=self._full_name, script=f"{name}.js")
         self._css = f"{name}.css" if is_styled else None
 
     def __call__(self, *, key: str, data: dict[str, Any], **callbacks: Any) -> None:

@@ -4,25 +4,17 @@ Each widget is a view: its value is written from the experiment before it is dra
 callback commits to the session. So nothing is lost when a page is left or a limit moves.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from attention_core import (
-    PRESETS,
-    AttentionError,
-    Experiment,
-    from_plain,
-    is_untouched,
-    to_plain,
-)
+from attention_core import PRESETS, Experiment, is_untouched, to_plain
 from attention_core.canvas import MAX_D_K, MAX_D_MODEL, MAX_HEADS, MAX_SEED
 from attention_core.experiment import MASK_KINDS
 from attention_core.presets import ENCODINGS
-from playground import session
+from playground import sentence_form, session, take_away
 from playground.texts import Texts, small
 
 _DRAWN = "drawn"  # what each widget showed when it was drawn last
@@ -31,9 +23,10 @@ Change = Callable[[Experiment, Any], Experiment]
 
 
 def experiment_controls(t: Texts) -> None:
-    """Preset, sizes, mask, scaling, positions, output projection, seed and file."""
+    """Preset, sentence, sizes, mask, scaling, positions, output projection, seed and files."""
     e = session.experiment()
     _preset(t, e)
+    sentence_form.form(t)
     _size(t, "d_model", e.d_model, MAX_D_MODEL)
     _size(t, "d_k", e.d_k, MAX_D_K)
     _size(t, "n_heads", e.n_heads, MAX_HEADS)
@@ -65,7 +58,7 @@ def experiment_controls(t: Texts) -> None:
     )
     _explanation(t("control.has_W_O_help"))
     _random(t, e)
-    _file(t, e)
+    take_away.panel(t)
 
 
 def toolbar(t: Texts) -> None:
@@ -184,35 +177,6 @@ def _random(t: Texts, e: Experiment) -> None:
             args=(lambda e: e.randomized((e.seed + 1) % (MAX_SEED + 1)),),
             kwargs={"moves_cells": True},
         )
-
-
-def _file(t: Texts, e: Experiment) -> None:
-    with st.popover(t("control.file"), icon=":material/folder:", help=t("control.file_help")):
-        st.download_button(
-            t("control.save"),
-            json.dumps(to_plain(e), ensure_ascii=False, indent=1),
-            file_name="attention-experiment.json",
-            mime="application/json",
-            icon=":material/download:",
-            on_click="ignore",
-        )
-        st.file_uploader(
-            t("control.open"), type="json", key="file", help=t("control.open_help"), on_change=_open
-        )
-
-
-def _open() -> None:
-    uploaded = st.session_state["file"]
-    if uploaded is None:
-        return
-    try:
-        opened = from_plain(json.loads(uploaded.getvalue()))
-    except AttentionError as error:
-        session.notify("damaged_file", error)
-    except (ValueError, RecursionError):
-        session.notify("no_json_file")
-    else:
-        session.apply(lambda _: opened, moves_cells=True)
 
 
 def _button(

@@ -69,18 +69,25 @@ def equations(experiment: Experiment, trace: ExperimentTrace) -> list[Equation]:
     if experiment.is_scaled:
         scores = rf"\frac{{<0> <1>}}{{\sqrt{{{experiment.d_k}}}}}"
     key = f"{{{K.symbol}}}" if turned else K.symbol  # a prime and ᵀ would be two superscripts
-    factors = [Q, Term(rf"{key}^{{\top}}", np.swapaxes(one.K, -1, -2).shape), V]
+    K_transposed = Term(rf"{key}^{{\top}}", np.swapaxes(one.K, -1, -2).shape)
+    added = []
     if trace.bias is not None:
-        scores += f" + <{len(factors)}>"
-        factors.append(Term(f"B{h}", trace.bias[0].shape))
+        added.append(Term(f"B{h}", trace.bias[0].shape))
     if experiment.mask.kinds:
-        scores += f" + <{len(factors)}>"
-        factors.append(Term("M", one.allowed.shape))
-    softmax = rf"\operatorname{{softmax}}\left({scores}\right) <2>"
-    lines.append(Equation(head, softmax, tuple(factors)))
+        added.append(Term("M", one.allowed.shape))
+    if not added:
+        # \left and \right would reach over the buttons above the formula, and catch their clicks.
+        softmax = rf"\operatorname{{softmax}}\Bigg({scores}\Bigg) <2>"
+        lines.append(Equation(head, softmax, (Q, K_transposed, V)))
+    else:  # in two lines, which a phone has room for
+        S = Term(f"S{h}", one.scores.shape)
+        terms = "".join(f" + <{index}>" for index in range(2, 2 + len(added)))
+        lines.append(Equation(S, scores + terms, (Q, K_transposed, *added)))
+        softmax = r"\operatorname{softmax}\big(<0>\big) <1>"
+        lines.append(Equation(head, softmax, (S, V)))
 
     if n_heads > 1:
-        heads = rf"\left[H_1 \cdots H_{{{n_heads}}}\right]"
+        heads = rf"\big[H_1 \cdots H_{{{n_heads}}}\big]"
         joined = Term(heads, attention.concatenated.shape)
     else:
         joined = head
@@ -90,3 +97,9 @@ def equations(experiment: Experiment, trace: ExperimentTrace) -> list[Equation]:
     elif n_heads > 1:
         lines.append(Equation(output, "<0>", (joined,)))
     return lines
+
+
+def markdown(experiment: Experiment, trace: ExperimentTrace) -> str:
+    """All equations as one text, which breaks between them; one element draws faster than many."""
+    lines = (equation.latex() for equation in equations(experiment, trace))
+    return " &emsp; ".join(rf"$\displaystyle {line}$" for line in lines)

@@ -31,6 +31,7 @@ class Matrix:
     expression: str = ""  # how it is computed; "{scores}" stands for the name of that matrix
     operation: dict[str, Any] = field(default_factory=lambda: {"kind": "given"})
     is_editable: bool = False
+    is_paintable: bool = False  # its cells are allowed and forbidden by hand
     are_weights: bool = False  # from 0 to 1, rather than signed
     chain: str = ""  # matrices of one chain stand below each other
     text: str = ""  # which texts describe it, if not those of its id
@@ -181,9 +182,10 @@ def _scores(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[M
     ]
 
     def follow(id: str, expression: str, kind: str, **more: Any) -> None:
-        before = matrices[-1].id if kind != "add" else matrices[-2].id
-        operands = [before, "bias"] if kind == "add" else [before]
-        text = expression.replace("<>", f"{{{before}}}")
+        # The bias or the mask stands between a step and the one it was made from.
+        *_, before, last = ["", *(matrix.id for matrix in matrices)]
+        operands = [before, last] if kind in ("add", "mask") else [last]
+        text = expression.replace("<>", f"{{{operands[0]}}}")
         operation = {"kind": kind, "of": operands, **more}
         matrices.append(_between_tokens(id, getattr(steps, id), text, operation))
 
@@ -195,8 +197,10 @@ def _scores(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[M
         matrices.append(_between_tokens("bias", trace.bias[head], "", bias, symbol="B"))
         follow("biased_scores", "<> + B", "add")
     if experiment.mask.kinds:
-        forbidden_by = _forbidden_by(experiment)
-        follow("masked_scores", "<> + M", "mask", forbidden_by=forbidden_by)
+        allowed = np.where(steps.allowed, 0.0, -np.inf)
+        rules = {"kind": "allowed", "forbidden_by": _forbidden_by(experiment)}
+        matrices.append(_between_tokens("mask", allowed, "", rules, symbol="M"))
+        follow("masked_scores", "<> + M", "mask")
     follow("weights", "softmax(<>)", "softmax")
     return matrices
 
@@ -217,13 +221,15 @@ def _between_tokens(
         expression,
         operation,
         are_weights=are_weights,
+        is_paintable=id == "mask",
     )
 
 
 def _forbidden_by(experiment: Experiment) -> dict[str, list[list[bool]]]:
-    """For each mask that is on, which cells it forbids."""
+    """For each rule that is on, which cells it forbids; what else differs was set by hand."""
     mask, n_tokens = experiment.mask, experiment.n_tokens
-    return {kind: (~mask.only(kind).allowed(n_tokens)).tolist() for kind in mask.kinds}
+    rules = [kind for kind in mask.kinds if kind != "painted"]
+    return {kind: (~mask.only(kind).allowed(n_tokens)).tolist() for kind in rules}
 
 
 def _output(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[Matrix]:

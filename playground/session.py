@@ -5,15 +5,18 @@ reload of the code. Widgets and the board are views: they are drawn from the exp
 their callbacks come here.
 """
 
+import json
 import logging
 import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import streamlit as st
 
-from attention_core import AttentionError, Experiment, from_plain, to_plain
-from attention_core.canvas import MAX_HEADS
+from attention_core import AttentionError, Experiment, from_plain, is_untouched, to_plain
+from attention_core.canvas import MATRICES, MAX_HEADS
+from attention_core.stack import Layer, continues, stacked
 from playground import link
 from playground.texts import LANGUAGES, Language, first_guess
 
@@ -23,8 +26,10 @@ T = TypeVar("T")
 BOARD_KEY = "board"  # of the component's state
 
 _KEY = "work"
+_ON_THE_BOARD = {*MATRICES, "tokens", "feature_names", "mask"}
 _MOST_STEPS = 200  # of undo
 _MOST_MOUNTS = 20  # boards whose edits are remembered as taken
+_MOST_LISTED = 144  # rows, numbers of a row, or cells of the mask in one edit
 
 _log = logging.getLogger(__name__)
 
@@ -33,6 +38,11 @@ def start() -> None:
     """Begin a run, and with the first one the session: from the link, if there is one."""
     if _KEY not in st.session_state:
         _begin()
+    count_run()
+
+
+def count_run() -> None:
+    """Begin a run, of the page or of a part of it."""
     _work()["run"] += 1
 
 
@@ -41,12 +51,32 @@ def run() -> int:
     return int(_work()["run"])
 
 
+def note_controls() -> None:
+    """The controls are being drawn as they are now."""
+    _work()["controls"] = _controls()
+
+
+def controls_have_changed() -> bool:
+    """Whether a control would be drawn otherwise than it was, or a notice waits."""
+    return bool(_work()["controls"] != _controls() or _work()["notice"])
+
+
+def _controls() -> Plain:
+    """All of the experiment but the numbers, names and painted cells, which the board shows."""
+    plain = _work()["plain"]
+    shown = {name: value for name, value in plain.items() if name not in _ON_THE_BOARD}
+    mask = {name: value for name, value in plain.get("mask", {}).items() if name != "painted"}
+    return shown | {"mask": mask, "is_untouched": is_untouched(plain)}
+
+
 def _begin() -> None:
     st.session_state[_KEY] = {
         "plain": to_plain(Experiment.from_preset()),
+        "layers": [],
         "past": [],
         "future": [],
         "run": 0,
+        "controls": None,
         "revision": 0,
         "cell": None,
         "taken": {},
@@ -68,7 +98,13 @@ def _begin() -> None:
 
 def experiment() -> Experiment:
     """The current experiment."""
-    return from_plain(_work()["plain"])
+    return _built(_work()["plain"])
+
+
+def latest() -> Callable[[], Experiment]:
+    """Gives the experiment as it is when it is called, whoever calls it."""
+    work = _work()
+    return lambda: _built(work["plain"])
 
 
 def apply(change: Callable[[Experiment], Experiment], *, moves_cells: bool = False) -> None:
@@ -84,6 +120,23 @@ def apply(change: Callable[[Experiment], Experiment], *, moves_cells: bool = Fal
     """
     take_waiting()
     _apply(change, moves_cells=moves_cells)
+
+
+def stack(is_residual: bool) -> None:
+    """Let the output be the next layer's X, or X + output; the layer that was run is kept."""
+    take_waiting()
+    layer = {"plain": _work()["plain"], "is_residual": is_residual}
+    kept = _work()["layers"] if layers() else []
+    _apply(lambda e: stacked(e, is_residual=is_residual), moves_cells=True, layers=[*kept, layer])
+
+
+def layers() -> list[Layer]:
+    """The layers whose result became the present X, first one first; none if X was edited since."""
+    kept = [
+        Layer(_built(layer["plain"]), is_residual=layer["is_residual"])
+        for layer in _work()["layers"]
+    ]
+    return kept if continues(kept, experiment()) else []
 
 
 def can_undo() -> bool:
@@ -141,6 +194,8 @@ def take(message: Any) -> None:
         message: {"mount": name of the board, "revision": the one it has seen, "edits": [...]};
             each edit has a "number" that rises by one, and is one of
             {"kind": "cell", "matrix", "head", "row", "column", "value", "joins"},
+            {"kind": "block", "matrix", "head", "row", "column", "values"},
+            {"kind": "paint", "cells": [[query, key], ...], "allowed", "joins"},
             {"kind": "rename", "row", "text"}, {"kind": "add"}, {"kind": "remove", "row"}.
             It comes from a browser, so anything may be in it; what is malformed is dropped.
     """
@@ -197,6 +252,16 @@ def pop_notice() -> Plain | None:
     return notice
 
 
+def _built(plain: Plain) -> Experiment:
+    """The experiment of plain data, built once however often a run asks for it."""
+    return _built_from(json.dumps(plain))
+
+
+@lru_cache(maxsize=512)
+def _built_from(text: str) -> Experiment:
+    return from_plain(json.loads(text))
+
+
 def _work() -> Plain:
     work: Plain = st.session_state[_KEY]
     return work
@@ -208,6 +273,7 @@ def _apply(
     moves_cells: bool = False,
     cell: list[Any] | None = None,
     joins: bool = False,
+    layers: list[Plain] | None = None,
 ) -> None:
     """The change itself; an edit of a cell may join the step before it, if that was the same."""
     work = _work()
@@ -220,13 +286,20 @@ def _apply(
         _log.exception("a change failed")
         notify("fault")
         return
-    if plain == work["plain"]:
+    if plain == work["plain"] and layers is None:
         return
     if not (joins and cell == work["cell"] and work["past"]):
-        work["past"] = [*work["past"], work["plain"]][-_MOST_STEPS:]
+        work["past"] = [*work["past"], _state()][-_MOST_STEPS:]
     work.update(plain=plain, future=[], cell=cell)
+    if layers is not None:
+        work["layers"] = layers
     if moves_cells:
         work["revision"] += 1
+
+
+def _state() -> Plain:
+    """What a step of undo brings back."""
+    return {name: _work()[name] for name in ("plain", "layers")}
 
 
 def _walk(source: str, target: str) -> None:
@@ -234,8 +307,9 @@ def _walk(source: str, target: str) -> None:
     work = _work()
     if not work[source]:
         return
-    work[target] = [*work[target], work["plain"]]
-    *work[source], work["plain"] = work[source]
+    work[target] = [*work[target], _state()]
+    *work[source], state = work[source]
+    work.update(state)
     work["revision"] += 1
     work["cell"] = None
 
@@ -244,7 +318,24 @@ def _take_one(edit: Mapping[str, Any]) -> None:
     try:
         match edit["kind"]:
             case "cell":
-                _take_number(edit)
+                value, (matrix, *index) = _number(edit["value"]), _place(edit)
+                _apply(
+                    lambda e: e.with_cell(matrix, tuple(index), value),
+                    cell=[matrix, *index],
+                    joins=edit.get("joins") is True,
+                )
+            case "block":
+                matrix, *index = _place(edit)
+                rows = [[_number(value) for value in _list(row)] for row in _list(edit["values"])]
+                _apply(lambda e: e.with_block(matrix, tuple(index), rows))
+            case "paint":
+                cells = [(_a(int, query), _a(int, key)) for query, key in _list(edit["cells"])]
+                is_allowed = _a(bool, edit["allowed"])
+                _apply(
+                    lambda e: e.with_painted(cells, is_allowed),
+                    cell=["mask"],
+                    joins=edit.get("joins") is True,
+                )
             case "rename":
                 row, text = _a(int, edit["row"]), _a(str, edit["text"])
                 _apply(lambda e: e.with_token_renamed(row, text))
@@ -264,18 +355,25 @@ def _a(kind: type[T], value: Any) -> T:
     return value
 
 
-def _take_number(edit: Mapping[str, Any]) -> None:
-    value, matrix = edit["value"], _a(str, edit["matrix"])
+def _list(value: Any) -> list[Any]:
+    """The value, if it is a list with something in it, and no longer than any of the board's."""
+    if not 0 < len(_a(list, value)) <= _MOST_LISTED:
+        raise ValueError(f"{len(value)} in a list")
+    return list(value)
+
+
+def _number(value: Any) -> float:
     if type(value) not in (int, float) or not math.isfinite(value):
-        raise TypeError("value is no number")
-    index: tuple[int, ...] = (_a(int, edit["row"]), _a(int, edit["column"]))
+        raise TypeError("no finite number")
+    return float(value)
+
+
+def _place(edit: Mapping[str, Any]) -> list[Any]:
+    """Matrix, head if it has heads, row, column."""
+    place = [_a(str, edit["matrix"]), _a(int, edit["row"]), _a(int, edit["column"])]
     if edit.get("head") is not None:
-        index = (_a(int, edit["head"]), *index)
-    _apply(
-        lambda e: e.with_cell(matrix, index, value),
-        cell=[matrix, *index],
-        joins=edit.get("joins") is True,
-    )
+        place.insert(1, _a(int, edit["head"]))
+    return place
 
 
 def _first_head() -> int:

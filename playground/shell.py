@@ -1,8 +1,11 @@
 """The frame around every page: menu, language, address bar, and what happens on a fault."""
 
+import gc
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import streamlit as st
@@ -26,15 +29,35 @@ class Route:
         """Run the page; a fault of ours shows one calm sentence and keeps the work."""
         st.session_state[_ROUTED] = True
         try:
-            self._run()
-        except Exception:
-            _log.exception("a page failed")
-            t = Texts(session.language())
-            st.error(t("fault.sentence"), title=t("fault.title"), icon=":material/healing:")
-            st.button(t("control.undo"), on_click=session.undo, disabled=not session.can_undo())
-            st.button(t("control.reset"), on_click=session.reset)
+            with _calm():
+                self._run()
         finally:
             st.session_state[_ROUTED] = False
+            _freeze_memory()
+
+
+@cache
+def _freeze_memory() -> None:
+    """Spare every later run from looking through all modules for garbage.
+
+    Streamlit collects garbage after each run, while the last messages wait to be sent: 60 ms
+    and more. What the first run has loaded stays for good, so the collector may pass it over.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+@contextmanager
+def _calm() -> Iterator[None]:
+    """On a fault of ours, one calm sentence and the ways back."""
+    try:
+        yield
+    except Exception:
+        _log.exception("a page failed")
+        t = Texts(session.language())
+        st.error(t("fault.sentence"), title=t("fault.title"), icon=":material/healing:")
+        st.button(t("control.undo"), on_click=session.undo, disabled=not session.can_undo())
+        st.button(t("control.reset"), on_click=session.reset)
 
 
 def route() -> Route:
@@ -56,11 +79,14 @@ def route() -> Route:
     return Route(st.navigation(sections).run)
 
 
-def open_page() -> Texts:
+def open_page(*, has_live_part: bool = False) -> Texts:
     """The first call of every page: draws the frame and gives the texts.
 
     A deep link right after the server has started runs the page's file without app.py, so
     this then routes by itself, which runs the page once more inside the frame.
+
+    Args:
+        has_live_part: Whether the page has a `live_part`, which keeps the address bar.
     """
     if not st.session_state.get(_ROUTED):
         route().run()
@@ -68,9 +94,34 @@ def open_page() -> Texts:
     t = Texts(session.language())
     with st.sidebar:
         _language_control(t)
-    _address_bar(t)
+    if not has_live_part:
+        _address_bar(t)
     _notice(t)
+    session.note_controls()
     return t
+
+
+def live_part(draw: Callable[[Texts], None]) -> None:
+    """The part of a page that answers alone when something in it is touched.
+
+    Streamlit then neither runs nor draws the rest again, which takes most of the time of an
+    answer. Where the rest must follow, since a control beside it shows something else now or a
+    notice waits, everything is run.
+    """
+
+    @st.fragment
+    def part() -> None:
+        is_alone = not st.session_state.get(_ROUTED)
+        if is_alone:
+            session.count_run()
+            if session.controls_have_changed():
+                st.rerun()
+        with _calm():
+            t = Texts(session.language())
+            _address_bar(t)
+            draw(t)
+
+    part()
 
 
 def _language_control(t: Texts) -> None:

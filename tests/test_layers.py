@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 
 SCREEN = ("streamlit", "plotly", "pandas", "playground", "pages", "app")
 # These parts of the playground also work without a running app.
-WITHOUT_STREAMLIT = ("catalog", "texts", "narrate", "figures", "formula", "link")
+WITHOUT_STREAMLIT = ("catalog", "texts", "narrate", "figures", "formula", "link", "sentence")
 
 
 class Import(NamedTuple):

@@ -1,22 +1,26 @@
 """Hands the matrices of a trace to the board in the browser, and its edits to the session.
 
-The board shows what it is given and computes nothing: every number and colour comes from the
-trace and the palette.
+Every number and colour comes from the trace and the palette. Only while an edit is under way
+does the board evaluate the same graph itself, until the answer is there.
 """
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attention_core import Experiment, ExperimentTrace
+from attention_core import Experiment, ExperimentTrace, positions, softmax_trace
 from attention_core.arrays import FloatArray
 from attention_core.canvas import MAX_TOKENS
 from attention_core.experiment import MAX_VALUE
 from playground import palette, session
 from playground.component import Component
+from playground.narrate import narrate
 from playground.pipeline import STAGES, Matrix, Stage, axis_labels, pipeline
 from playground.texts import Texts
+
+PER_HEAD = ("W_Q", "W_K", "W_V")
 
 _BOARD = Component("board", Path(__file__).parent, html='<div class="board"></div>', is_styled=True)
 
@@ -36,10 +40,16 @@ def board_data(
 ) -> dict[str, Any]:
     """All that the board shows, as JSON-ready data."""
     matrices = pipeline(experiment, trace, head)
+    of_id = {matrix.id: matrix for matrix in matrices}
+    masked_scores = of_id[of_id["weights"].operation["of"][0]].values
     present = [stage for stage in STAGES if any(m.stage == stage for m in matrices)]
     names = {matrix.id: t(f"matrix.{matrix.text_id}.name") for matrix in matrices}
     return {
         "matrices": [_described(t, matrix, head, names) for matrix in matrices],
+        "heads": _other_heads(experiment, head),
+        "head": head,
+        "softmax": _softmax_steps(masked_scores),
+        "sentences": [asdict(sentence) for sentence in narrate(t, experiment, trace, head)],
         "stages": [
             {"id": stage, "title": _stage_title(t, stage, experiment, head)} for stage in present
         ],
@@ -47,6 +57,28 @@ def board_data(
         "texts": t.group("board"),
         "palette": {"signed": palette.DIVERGING, "weights": palette.SEQUENTIAL},
         "limits": {"value": MAX_VALUE, "tokens": MAX_TOKENS},
+    }
+
+
+def _other_heads(experiment: Experiment, head: int) -> list[dict[str, Any] | None]:
+    """What the preview needs of the heads that are not shown; None for the one that is."""
+    slopes = positions.alibi_slopes(experiment.n_heads).tolist()
+    weights = {name: getattr(experiment, name).tolist() for name in PER_HEAD}
+    return [
+        None
+        if index == head
+        else {"slope": slope, **{name: heads[index] for name, heads in weights.items()}}
+        for index, slope in enumerate(slopes)
+    ]
+
+
+def _softmax_steps(masked_scores: FloatArray) -> dict[str, Any]:
+    """Maximum, shifted, exponentials and total of each row; None in a row without any score."""
+    is_empty = np.isneginf(masked_scores).all(axis=-1, keepdims=True)
+    steps = softmax_trace(np.where(is_empty, 0.0, masked_scores))
+    return {
+        name: _jsonable(np.where(is_empty, -np.inf, getattr(steps, name)))
+        for name in ("maximum", "shifted", "exponentials", "total")
     }
 
 
@@ -58,7 +90,6 @@ def _stage_title(t: Texts, stage: Stage, experiment: Experiment, head: int) -> s
 
 
 def _described(t: Texts, matrix: Matrix, head: int, names: dict[str, str]) -> dict[str, Any]:
-    is_per_head = matrix.id in ("W_Q", "W_K", "W_V")
     return {
         "id": matrix.id,
         "symbol": matrix.symbol,
@@ -72,7 +103,8 @@ def _described(t: Texts, matrix: Matrix, head: int, names: dict[str, str]) -> di
         "columns": matrix.columns,
         "scale": "weights" if matrix.are_weights else "signed",
         "editable": matrix.is_editable,
-        "head": head if is_per_head else None,
+        "paintable": matrix.is_paintable,
+        "head": head if matrix.id in PER_HEAD else None,
         "operation": matrix.operation,
     }
 

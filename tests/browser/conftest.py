@@ -97,6 +97,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """A browser in English on a projector; its tabs share a cache, each is a session."""
     context = browser.new_context(viewport={"width": 1280, "height": 720}, locale="en-US")
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
     yield context
     context.close()
 

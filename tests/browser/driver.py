@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 from playwright.sync_api import Locator, Page, expect
 
-from attention_core import Experiment
+from attention_core import Experiment, softmax_trace
 from playground import link
-from playground.pipeline import pipeline
+from playground.pipeline import Matrix, pipeline
 
 READY = "[data-testid=stApp][data-test-script-state=notRunning]"
 
@@ -35,6 +36,19 @@ class Playground:
         self.page.goto(self.url + path)
         self.settle()
         return self
+
+    def show(self, experiment: Experiment, language: str = "en") -> "Playground":
+        """Open the link of an experiment."""
+        return self.open(f"/?lang={language}&e={link.encode(experiment)}")
+
+    def unfold(self, key: str) -> Locator:
+        """Open the section of this key, by its heading."""
+        section = self.page.locator(f".st-key-{key} [data-testid=stExpander]")
+        heading = section.locator("summary")
+        heading.evaluate("(node) => node.scrollIntoView({ block: 'center' })")
+        with self.one_run():
+            heading.click()
+        return section
 
     def settle(self) -> None:
         """Wait until Python has answered everything, and address bar and board show it."""
@@ -66,9 +80,33 @@ class Playground:
         self.page.keyboard.press(key)
         self.settle()
 
+    def drag(self, matrix: str, row: int, column: int, across: int) -> None:
+        """Take a number and pull it sideways; the pointer stays down."""
+        mouse = self.page.mouse
+        field = self.input(matrix, row, column)
+        field.scroll_into_view_if_needed()
+        box = field.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        mouse.move(x, y)
+        mouse.down()
+        mouse.move(x + across, y, steps=10)
+
+    def paste(self, matrix: str, row: int, column: int, text: str) -> None:
+        """Paste a text from the clipboard into a cell."""
+        self.page.evaluate("(text) => navigator.clipboard.writeText(text)", text)
+        self.input(matrix, row, column).focus()
+        self.page.keyboard.press("Control+V")
+
+    def copied(self) -> str:
+        """What the clipboard holds."""
+        return self.page.evaluate("navigator.clipboard.readText()")
+
     def press(self, name: str) -> None:
+        button = self.page.get_by_role("button", name=name, exact=True)
+        # Playwright alone may scroll it to where the header lies over it, and wait there.
+        button.evaluate("(node) => node.scrollIntoView({ block: 'center' })")
         with self.one_run():
-            self.page.get_by_role("button", name=name, exact=True).click()
+            button.click()
 
     def choose(self, label: str, option: str) -> None:
         box = self.page.get_by_role("combobox", name=label, exact=True)
@@ -106,12 +144,28 @@ class Playground:
         matrices = pipeline(experiment, experiment.trace(), head)
         assert self.page.locator(".katex-error").count() == 0
         shown = self.page.evaluate(_READ_BOARD)
+        opened = shown.pop("softmax")
         assert list(shown) == [matrix.id for matrix in matrices]
+        self._assert_opened(opened, {matrix.id: matrix for matrix in matrices})
         for matrix in matrices:
             for row, numbers in enumerate(matrix.values.tolist()):
                 for column, number in enumerate(numbers):
                     text = shown[matrix.id][row][column]
                     assert reads_as(text, number), (matrix.id, row, column, text, number)
+
+    def _assert_opened(self, opened: list[list[str]], matrices: dict[str, Matrix]) -> None:
+        """The softmax that is opened up is that of one row, step by step."""
+        weights = matrices["weights"]
+        scores = matrices[weights.operation["of"][0]].values
+        row = scores[int(self.matrix("softmax").get_attribute("data-opened") or 0)]
+        if np.isneginf(row).all():
+            expected = [row, row, row, np.zeros_like(row)]
+        else:
+            steps = softmax_trace(row)
+            expected = [row, steps.shifted, steps.exponentials, steps.weights]
+        for texts, numbers in zip(opened, expected, strict=True):
+            for text, number in zip(texts, numbers, strict=True):
+                assert reads_as(text, number), ("softmax", text, number)
 
     def assert_consistent(self, head: int = 0) -> None:
         """The address bar, the board and the core agree."""

@@ -218,13 +218,18 @@ def settings() -> Iterator[Experiment]:
 
 _EXPLAIN_ALL = """async (data) => {
   const { explain } = await import("/graph.js");
-  const { sayFrom } = await import("/view.js");
-  const matrices = new Map(data.matrices.map((matrix) => [matrix.id, matrix]));
+  const { sayFrom } = await import("/element.js");
+  const { opened } = await import("/opened.js");
+  const say = sayFrom(data.texts);
+  const open = (_, row) => ({ ...opened(data, row, say), id: `softmax${row}` });
+  const rows = data.axes.tokens.map(open);
+  const shown = [...data.matrices, ...rows];
+  const matrices = new Map(shown.map((matrix) => [matrix.id, matrix]));
   const all = [];
-  for (const matrix of data.matrices) {
+  for (const matrix of shown) {
     matrix.values.forEach((row, r) => row.forEach((value, c) => {
       const cell = { id: matrix.id, row: r, column: c };
-      all.push({ ...cell, value, ...explain(matrices, cell, sayFrom(data.texts)) });
+      all.push({ ...cell, value, ...explain(matrices, cell, say) });
     }));
   }
   return all;
@@ -238,7 +243,9 @@ def test_the_arithmetic_of_every_cell_gives_its_number(modules: Page):
         data = json.loads(json.dumps(data))
         for cell in modules.evaluate(_EXPLAIN_ALL, data):
             text = "".join(
-                f"**({p['text']})" if p.get("raised") else p["text"] for p in cell["parts"]
+                f"**({p['text']})" if p.get("raised") else p["text"]
+                for p in cell["parts"]
+                if p.get("role") != "note"
             )
             result, sign, sum_ = re.match(r"(\S+) ([=≈]) (.*)|", text).groups()
             if sum_ is None or cell["value"] is None:
@@ -252,7 +259,7 @@ def test_the_arithmetic_of_every_cell_gives_its_number(modules: Page):
 
 def evaluated(text: str) -> float:
     """The number that an arithmetic text stands for."""
-    code = re.sub(r" [(][^()]*(count from 0| · [^()]*)[)]$", "", text)
+    code = re.sub(r" [(][^()]* · [^()]*[)]$", "", text)
     code = code.replace("−∞", "-inf").replace("−", "-").replace("·", "*")
     code = code.replace("10000^", "10000**")
     code = re.sub(r"\|(\d+) - (\d+)\|", r"abs(\1 - \2)", code)
@@ -288,11 +295,20 @@ def test_the_sources_of_every_cell_are_the_cells_that_move_it(modules: Page):
 
 
 _BUILD = """async (data) => {
-  const view = await import("/view.js");
-  const root = document.querySelector("main");
-  root.replaceChildren(...view.buildBoard(data));
-  view.paint(root, data, "light", () => false);
-  return root.innerHTML;
+  const { View } = await import("/view.js");
+  const { sayFrom } = await import("/element.js");
+  window.view = new View(document.querySelector("main"), data, data.matrices);
+  window.scene = {
+    data,
+    matrices: data.matrices,
+    palette: data.palette,
+    theme: "light",
+    changes: new Map(),
+    editing: null,
+    say: sayFrom(data.texts),
+  };
+  view.paint(scene);
+  view.finish();
 }"""
 
 
@@ -326,13 +342,10 @@ def test_a_cell_that_is_being_typed_into_is_not_painted_over(modules: Page):
     field.fill("12")
 
     modules.evaluate(
-        """async (data) => {
-          const view = await import("/view.js");
-          const root = document.querySelector("main");
-          const edited = view.cellAt(root, { id: "X", row: 0, column: 0 });
-          view.paint(root, data, "light", (cell) => cell === edited);
-        }""",
-        data,
+        """() => {
+          const edited = view.cellAt({ id: "X", row: 0, column: 0 });
+          view.paint({ ...scene, editing: edited });
+        }"""
     )
 
     assert field.input_value() == "12"

@@ -65,8 +65,8 @@ def test_bad_input_is_refused_at_the_cell_and_the_old_number_stays(
 
     playground.type("X", 2, 0, typed)
 
-    expect(playground.page.locator(".refusal")).to_contain_text(reason)
-    expect(playground.page.locator(".refusal")).to_contain_text("Kept 0.1")
+    expect(playground.page.locator(".message")).to_contain_text(reason)
+    expect(playground.page.locator(".message")).to_contain_text("Kept 0.1")
     assert playground.text("X", 2, 0) == "0.1"
     assert playground.page.url == before
 
@@ -76,7 +76,7 @@ def test_an_emptied_cell_is_refused(playground: Playground):
     playground.page.keyboard.press("Backspace")
     playground.page.keyboard.press("Tab")
 
-    expect(playground.page.locator(".refusal")).to_contain_text("A cell needs a number")
+    expect(playground.page.locator(".message")).to_contain_text("A cell needs a number")
     assert playground.text("X", 2, 0) == "0.1"
 
 
@@ -125,7 +125,7 @@ def test_a_minus_before_a_digit_is_a_sign_and_not_a_nudge(playground: Playground
 def test_bad_input_after_a_minus_keeps_the_old_number_too(playground: Playground, typed: str):
     playground.type("X", 2, 0, typed)
 
-    expect(playground.page.locator(".refusal")).to_contain_text("Kept 0.1")
+    expect(playground.page.locator(".message")).to_contain_text("Kept 0.1")
     playground.assert_shows(Experiment.from_preset())
     assert playground.experiment().X[2, 0] == 0.1
 
@@ -354,7 +354,7 @@ def test_a_token_without_text_is_refused(playground: Playground):
     playground.page.keyboard.press("Backspace")
     playground.page.keyboard.press("Enter")
 
-    expect(playground.page.locator(".refusal")).to_contain_text("A token needs a text")
+    expect(playground.page.locator(".message")).to_contain_text("A token needs a text")
     expect(token).to_have_value("喜欢")
 
 

@@ -46,7 +46,14 @@ class App:
         button.click().run()
         return self
 
+    def unfold(self, section):
+        """Open a section that is drawn only then."""
+        self.test.session_state[section] = True
+        self.test.run()
+        return self
+
     def open_file(self, content):
+        self.unfold("take_away")
         self.test.file_uploader(key="file").set_value(("a.json", content, "application/json")).run()
         return self
 

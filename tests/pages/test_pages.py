@@ -1,6 +1,8 @@
 """Every page in both languages: it opens, each input does what it says, and no fault is loud."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +16,9 @@ from attention_core.presets import ENCODINGS
 from playground import link, palette
 from playground.catalog import LESSONS
 from playground.link import BUDGET
+from playground.take_away import KINDS
 from playground.texts import LANGUAGES, Texts, small
-from tests.pages.driver import App
+from tests.pages.driver import ROOT, App
 
 every_lesson = pytest.mark.parametrize("lesson", [lesson.id for lesson in LESSONS])
 every_language = pytest.mark.parametrize("language", LANGUAGES)
@@ -343,10 +346,10 @@ def test_a_malformed_edit_leaves_the_page_as_it_was(edits):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_figure_shows_the_same_numbers_in_the_colours_of_the_theme(theme):
-    app = App(theme=theme).set("preset", "previous_token")
+    app = App(theme=theme).set("preset", "previous_token").unfold("back_row")
     steps = app.experiment.trace().attention
 
-    weights, output = app.figure["data"]
+    weights, output, *_ = app.figure["data"]
 
     np.testing.assert_array_equal(weights["z"], steps.head(0).weights)
     np.testing.assert_array_equal(output["z"], steps.output)
@@ -358,6 +361,7 @@ def test_the_figure_shows_the_same_numbers_in_the_colours_of_the_theme(theme):
 def test_the_figure_follows_the_head_and_names_its_rows_and_columns(language):
     experiment = Experiment.from_preset("cat").resized(n_heads=2)
     app = App(locale=LOCALES[language], e=link.encode(experiment)).set("head", 1)
+    app.unfold("back_row")
 
     figure, t = app.figure, app.t
 
@@ -375,10 +379,37 @@ def test_the_figure_follows_the_head_and_names_its_rows_and_columns(language):
 def test_the_formula_follows_the_settings():
     app = App().set("is_scaled", False).set("mask", ["causal"])
 
-    equation = app.test.latex[-1].value
+    (equation,) = [text for text in app.markdown() if "softmax" in text and "$" in text]
 
     assert r"\sqrt" not in equation
     assert r"\underset{3 \times 3}{M}" in equation
+
+
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_the_camera_of_the_figure_saves_the_chosen_kind_of_picture(kind):
+    app = App().unfold("back_row").set("back_row_format", kind)
+
+    (chart,) = app.test.get("plotly_chart")
+
+    options = json.loads(chart.proto.config)["toImageButtonOptions"]
+    assert options["format"] == kind
+
+
+def test_no_figure_is_drawn_until_it_is_asked_for():
+    """Plotly takes longer to draw than all the rest of the page."""
+    assert len(App().test.get("plotly_chart")) == 0
+
+
+def test_the_page_imports_no_torch():
+    script = (
+        "import sys\n"
+        "from tests.pages.driver import App\n"
+        "for lesson in ('playground', 'guide'):\n"
+        "    App(lesson).assert_calm()\n"
+        "assert 'torch' not in sys.modules, 'torch'\n"
+    )
+
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, capture_output=True)
 
 
 # --- a learner's text
@@ -400,12 +431,13 @@ def test_a_token_with_markup_is_shown_letter_by_letter():
     app.send({"number": 1, "kind": "rename", "row": 1, "text": HOSTILE})
 
     assert app.board["axes"]["tokens"][1] == app.experiment.tokens[1] == HOSTILE
+    app.unfold("back_row")
     assert app.figure["layout"]["yaxis"]["ticktext"][1] == "&lt;b&gt;$x$ *y* `z…"
     app.assert_consistent()
 
 
 def test_what_a_file_holds_is_never_read_as_markdown_or_html():
-    plain = to_plain(Experiment.from_preset()) | {"preset": HOSTILE}
+    plain = to_plain(Experiment.from_preset()) | {HOSTILE: 1}
 
     app = App().open_file(json.dumps(plain).encode())
 
@@ -454,7 +486,9 @@ def test_an_experiment_past_the_budget_can_be_saved_as_a_file():
     app = App(e=link.encode(crowded()))
 
     app.assert_shows(crowded())
-    assert [button.label for button in app.test.download_button] == [app.t("control.save")]
+    app.unfold("take_away")
+    labels = [button.label for button in app.test.download_button]
+    assert labels == [app.t(kind.text) for kind in KINDS]
 
 
 def test_a_link_that_just_fits_is_in_the_address():
@@ -475,13 +509,13 @@ def test_a_link_that_just_fits_is_in_the_address():
 
 
 def test_a_saved_file_opens_again_and_can_be_undone(monkeypatch):
-    saved = []
-    monkeypatch.setattr(st, "download_button", lambda _, content, **__: saved.append(content))
+    made = []
+    monkeypatch.setattr(st, "download_button", lambda _, make, **__: made.append(make))
     experiment = Experiment.from_preset("cat").with_cell("X", (0, 0), 1 / 3)
-    App(e=link.encode(experiment))
+    App(e=link.encode(experiment)).unfold("take_away")
     monkeypatch.undo()
 
-    app = App().open_file(saved[-1].encode())
+    app = App().open_file(made[0]().encode())
 
     app.assert_consistent()
     app.assert_shows(experiment)
@@ -489,8 +523,10 @@ def test_a_saved_file_opens_again_and_can_be_undone(monkeypatch):
     app.assert_shows(Experiment.from_preset())
 
 
-NO_JSON = [b"", b"nonsense", b"\xff\xfe", b"[" * 100_000, b'{"seed":' + b"9" * 5000 + b"}"]
+NO_JSON = [b"", b"nonsense", b"\xff\xfe"]
 NO_EXPERIMENT = [
+    b"[" * 100_000,
+    b'{"seed":' + b"9" * 5000 + b"}",
     b"null",
     b"[1]",
     b'{"version":1,"preset":"apple"}',
@@ -620,7 +656,7 @@ def test_a_fault_in_a_change_is_told_and_nothing_is_changed(monkeypatch, languag
 
 
 def test_a_fault_after_half_a_page_is_calm_too(monkeypatch):
-    app = App().set("preset", "cat")
+    app = App().set("preset", "cat").unfold("back_row")
 
     def fail(*_):
         raise RuntimeError

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from attention_core import Experiment, Mask
-from playground.formula import Term, equations
+from playground.formula import Term, equations, markdown
 from tests.playground.experiments import every_setting
 
 
@@ -25,11 +25,12 @@ def times(*shapes):
 
 def shape_of_right_side(equation):
     shapes = [factor.shape for factor in equation.factors]
-    if "softmax" in equation.template:
-        Q, K_transposed, V, *added = shapes
+    if equation.result.symbol.startswith("S"):
+        Q, K_transposed, *added = shapes
         scores = times(Q, K_transposed)
+        assert added
         assert all(shape == scores for shape in added)
-        return times(scores, V)
+        return scores
     if "+" in equation.template:
         assert len(set(shapes)) == 1
         return shapes[0]
@@ -85,7 +86,9 @@ def test_the_shapes_are_those_of_the_trace(experiment):
         expected["W_O"] = experiment.W_O.shape
     if experiment.n_heads > 1:
         expected["H_h"] = one.output.shape
-        expected[r"\left[H_1 \cdots H_{3}\right]"] = attention.concatenated.shape
+        expected[r"\big[H_1 \cdots H_{3}\big]"] = attention.concatenated.shape
+    if experiment.mask.kinds or trace.bias is not None:
+        expected[f"S{h}"] = one.masked_scores.shape
     if experiment.mask.kinds:
         expected["M"] = one.allowed.shape
     if trace.bias is not None:
@@ -123,7 +126,15 @@ def test_the_latex_is_balanced(experiment):
             assert depth >= 0
 
         assert depth == 0
-        assert latex.count(r"\left") == latex.count(r"\right")
+
+
+@every_setting
+def test_one_text_holds_every_line_in_order_and_can_break_between_them(experiment):
+    text = markdown(experiment, experiment.trace())
+
+    formulas = re.findall(r"\$\\displaystyle ([^$]*)\$", text)
+    assert formulas == [line.latex() for line in lines(experiment)]
+    assert set(re.sub(r"\$[^$]*\$", "", text).split()) <= {"&emsp;"}
 
 
 def test_a_term_stands_above_its_shape():
@@ -145,23 +156,53 @@ def test_the_default_is_the_equation_of_the_paper():
         f"{Q} = {X} {term('W_{Q}', 2, 2)}",
         f"{K} = {X} {term('W_{K}', 2, 2)}",
         f"{V} = {X} {term('W_{V}', 2, 2)}",
-        rf"{output} = \operatorname{{softmax}}\left({scores}\right) {V}",
+        rf"{output} = \operatorname{{softmax}}\Bigg({scores}\Bigg) {V}",
     ]
 
 
 @pytest.mark.parametrize(
-    ("settings", "template"),
+    ("settings", "scores"),
     [
         ({}, r"\frac{<0> <1>}{\sqrt{2}}"),
         ({"is_scaled": False}, "<0> <1>"),
-        ({"mask": Mask(("causal",))}, r"\frac{<0> <1>}{\sqrt{2}} + <3>"),
-        ({"is_scaled": False, "encoding": "alibi"}, "<0> <1> + <3>"),
-        ({"encoding": "alibi", "mask": Mask(("window",))}, r"\frac{<0> <1>}{\sqrt{2}} + <3> + <4>"),
     ],
 )
-def test_what_stands_inside_the_softmax(settings, template):
+def test_scores_to_which_nothing_is_added_stand_inside_the_softmax(settings, scores):
     experiment = replace(Experiment.from_preset(), **settings)
 
-    templates = [line.template for line in lines(experiment)]
+    *_, last = lines(experiment)
 
-    assert templates[-1] == rf"\operatorname{{softmax}}\left({template}\right) <2>"
+    assert last.template == rf"\operatorname{{softmax}}\Bigg({scores}\Bigg) <2>"
+
+
+@pytest.mark.parametrize(
+    ("settings", "scores", "added"),
+    [
+        ({"mask": Mask(("causal",))}, r"\frac{<0> <1>}{\sqrt{2}} + <2>", ["M"]),
+        ({"is_scaled": False, "encoding": "alibi"}, "<0> <1> + <2>", ["B"]),
+        (
+            {"encoding": "alibi", "mask": Mask(("window",))},
+            r"\frac{<0> <1>}{\sqrt{2}} + <2> + <3>",
+            ["B", "M"],
+        ),
+    ],
+)
+def test_scores_to_which_something_is_added_have_a_line_of_their_own(settings, scores, added):
+    experiment = replace(Experiment.from_preset(), **settings)
+
+    *_, S, O = lines(experiment)  # noqa: E741
+
+    assert S.template == scores
+    assert [term.symbol for term in S.factors[2:]] == added
+    assert O.template == r"\operatorname{softmax}\big(<0>\big) <1>"
+    assert [term.symbol for term in O.factors] == ["S", "V"]
+
+
+def test_all_lines_are_one_text_that_may_break_between_them():
+    experiment = Experiment.from_preset()
+
+    text = markdown(experiment, experiment.trace())
+
+    assert text.split(" &emsp; ") == [
+        rf"$\displaystyle {line.latex()}$" for line in lines(experiment)
+    ]

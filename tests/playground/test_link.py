@@ -1,8 +1,10 @@
 """An experiment as a text for the address bar: exact on the way back, and safe to read."""
 
 import base64
+import contextlib
 import json
 import random
+import time
 import tracemalloc
 import zlib
 from dataclasses import replace
@@ -33,7 +35,8 @@ def edited():
     """A few numbers, names and settings off the preset."""
     experiment = Experiment.from_preset("cat").with_cell("X", (0, 1), 0.25)
     experiment = experiment.with_cell("W_Q", (0, 2, 1), 1 / 3).with_token_renamed(0, "狗 <b>é")
-    return replace(experiment.resized(n_heads=2), mask=Mask(("causal",)), encoding="rotary")
+    experiment = replace(experiment.resized(n_heads=2), mask=Mask(("causal",)), encoding="rotary")
+    return experiment.with_painted([(0, 2)], True)
 
 
 # --- there and back
@@ -102,6 +105,19 @@ def test_500_numbers_of_two_decimals_fit_into_the_budget():
 
     assert len(text) < BUDGET
     assert to_plain(link.decode(text)) == to_plain(experiment)
+
+
+def test_a_mask_painted_in_every_cell_fits_into_the_budget():
+    rng = np.random.default_rng(0)
+    flags = rng.integers(0, 2, (12, 12), dtype=bool)
+    painted = tuple((*cell, bool(flags[cell])) for cell in np.ndindex(12, 12))
+    experiment = Experiment.from_preset("random").resized(n_tokens=12)
+    experiment = replace(experiment, mask=Mask(("painted",), painted=painted))
+
+    text = link.encode(experiment)
+
+    assert len(text) < BUDGET / 2
+    np.testing.assert_array_equal(link.decode(text).mask.allowed(12), flags)
 
 
 # --- damaged ones
@@ -278,6 +294,116 @@ def test_a_packed_matrix_is_read_as_gaps_and_a_fixed_point():
 def test_a_packed_matrix_of_the_wrong_kind_is_refused(packed):
     with pytest.raises(LinkError):
         link.decode(text_of(UNTOUCHED | {"X": packed}))
+
+
+# --- a thousand of all kinds, in bounded time
+
+MOST_SECONDS = 0.05
+
+
+def nasty_links():
+    """By name, links that were made to harm; each must be refused."""
+    good, body = link.encode(edited()), {**UNTOUCHED, "n_tokens": 12}
+    return {
+        "empty": "1",
+        "cut": good[:-7],
+        "foreign": "猫" * 300,
+        "markup": "1<img src=x onerror=alert(1)>",
+        "noise": "1" + base64.urlsafe_b64encode(random.Random(0).randbytes(900)).decode(),
+        "bomb": text_of(b"[" + b" " * 5_000_000),  # as much as an address has room for
+        "deep": text_of(b'{"X":' * 12_000),
+        "large number": text_of(json.dumps(body).replace("12", "9" * 4_000).encode()),
+        "long number": text_of(json.dumps(body).replace("12", "9" * 60_000).encode()),
+        "many tokens": text_of(body | {"tokens": ["<b>"] * 9_000}),
+        "many numbers": text_of(body | {"X": [0, [1] * 10_000, [1] * 10_000]}),
+        "many cells": text_of(
+            body | {"mask": {"kinds": ["painted"], "painted": [[0, 0, True]] * 4_000}}
+        ),
+        "wrong kinds": text_of(
+            {name: [None, {"a": []}, "b"] for name in (*body, *MATRICES, "mask")}
+        ),
+        "text for a list": text_of(body | {"tokens": "012345678901", "mask": "causal"}),
+    }
+
+
+def seconds_of(decode, text):
+    """Seconds of this process's own work; the least of three, since others may be at work."""
+    least = np.inf
+    for _ in range(3):
+        start = time.process_time()
+        with contextlib.suppress(LinkError):
+            decode(text)
+        least = min(least, time.process_time() - start)
+        if least < MOST_SECONDS:
+            break
+    return least
+
+
+@pytest.mark.parametrize("name", nasty_links())
+def test_a_link_made_to_harm_is_refused_within_50_ms(name):
+    text = nasty_links()[name]
+
+    with pytest.raises(LinkError):
+        link.decode(text)
+
+    assert seconds_of(link.decode, text) < MOST_SECONDS
+
+
+def rewritten(text, rng):
+    """The same frame and a right checksum around JSON in which something was changed."""
+    framed = base64.urlsafe_b64decode(text[1:] + "=" * (-len(text[1:]) % 4))
+    plain = zlib.decompress(framed[4:]).decode()
+    for _ in range(rng.randint(1, 3)):
+        start = rng.randrange(len(plain))
+        end = start + rng.choice([0, 1, 1, 5, 40])
+        odd = ["", "9" * 400, "-", "1e308", "null", "true", '"', "[", "]", "{", "}", ",", ":", "é"]
+        plain = plain[:start] + rng.choice([*odd, plain[: rng.randrange(60)]]) + plain[end:]
+    return text_of(plain.encode())
+
+
+def replanted(text, rng):
+    """The same with one value of another kind, anywhere in it."""
+    framed = base64.urlsafe_b64decode(text[1:] + "=" * (-len(text[1:]) % 4))
+    plain = json.loads(zlib.decompress(framed[4:]))
+    odd = [None, True, -1, 0, 10**30, 1e300, 0.5, "", "x" * 300, "\ud800", [], [[]], {}, {"0": 1}]
+    node = plain
+    while True:
+        places = list(node) if isinstance(node, dict) else range(len(node))
+        place = rng.choice(places)
+        if not isinstance(node[place], (dict, list)) or not node[place] or rng.random() < 0.3:
+            node[place] = rng.choice(odd)
+            return text_of(plain)
+        node = node[place]
+
+
+def inserted(text, rng):
+    place = rng.randrange(len(text))
+    return text[:place] + rng.choice(["A", "=", "%", "猫", "\0", "🙂", " ", text]) + text[place:]
+
+
+DAMAGES = [truncated, flipped, swapped, lengthened, replaced, inserted, rewritten, replanted]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_thousand_damaged_links_are_refused_or_read_within_50_ms(damage):
+    rng = random.Random(1)
+    texts = [link.encode(Experiment.from_preset("apple_company")), link.encode(edited())]
+    outcomes = {"read": 0, "refused": 0}
+
+    for _ in range(1_000 // len(DAMAGES)):
+        damaged = damage(rng.choice(texts), rng)
+        assert seconds_of(link.decode, damaged) < MOST_SECONDS, damaged
+        try:
+            experiment = link.decode(damaged)
+        except LinkError:
+            outcomes["refused"] += 1
+        else:
+            outcomes["read"] += 1
+            assert to_plain(link.decode(link.encode(experiment))) == to_plain(experiment)
+            assert np.isfinite(experiment.trace().attention.output).all()
+
+    assert outcomes["refused"] > 0
+    assert sum(outcomes.values()) == 125
 
 
 json_values = st.recursive(

@@ -47,12 +47,26 @@ def ink_threshold():
 
 @every_theme
 @every_scale
-def test_the_ink_that_the_board_picks_stands_out_on_every_colour(scale, theme):
-    background = luminance(interpolated(SCALES[scale][theme]))
+def test_the_ink_that_board_and_figures_pick_stands_out_on_every_colour(scale, theme):
+    stops = SCALES[scale][theme]
+    background = luminance(interpolated(stops).round())
 
-    ink = np.where(background > ink_threshold(), 0.0, 1.0)
+    is_dark = palette.takes_dark_ink(np.linspace(0, 1, 101), stops)
 
+    ink = luminance([channels(palette.LIGHT_INK), channels(palette.DARK_INK)])[is_dark.astype(int)]
     assert contrast(background, ink).min() >= 4.5
+    np.testing.assert_array_equal(is_dark, background > ink_threshold())
+
+
+def test_a_number_beyond_the_scale_has_the_ink_of_its_end():
+    stops = palette.SEQUENTIAL["light"]
+
+    assert palette.takes_dark_ink(np.array([-5.0, 0.0, 1.0, 7.0]), stops).tolist() == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 @every_theme

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from attention_core import Experiment, Mask
+from attention_core.experiment import MASK_KINDS
 from attention_core.positions import rotary
 from playground.pipeline import STAGES, axis_labels, pipeline
 from tests.playground.experiments import every_setting
@@ -38,7 +39,7 @@ def test_every_option_adds_its_own_steps():
     ids = {kind: list(shown(replace(everything, encoding=kind))) for kind in ("learned", "rotary")}
     ids["alibi"] = list(shown(replace(everything, encoding="alibi", is_scaled=True)))
 
-    end = ["masked_scores", "weights", "head_output", "concatenated", "W_O", "output"]
+    end = ["mask", "masked_scores", "weights", "head_output", "concatenated", "W_O", "output"]
     projections = ["W_Q", "Q", "W_K", "K", "W_V", "V"]
     assert ids["learned"] == ["X", "positions", "inputs", *projections, "scores", *end]
     turned = ["W_Q", "projected_Q", "Q", "W_K", "projected_K", "K", "W_V", "V"]
@@ -117,7 +118,25 @@ def distance(n_tokens):
     return np.abs(np.subtract.outer(range(n_tokens), range(n_tokens)))
 
 
-def recomputed(matrix, values, heads):
+def mask_by_hand(forbidden_by, painted, n_tokens):
+    """0 or -inf: what the rules forbid, but for the cells that were painted."""
+    forbidden = np.zeros((n_tokens, n_tokens), dtype=bool)
+    for rule in forbidden_by.values():
+        forbidden |= np.array(rule)
+    for cell, is_allowed in painted.items():
+        forbidden[cell] = not is_allowed
+    return np.where(forbidden, -np.inf, 0.0)
+
+
+def painted_cells(experiment):
+    """{(query, key): is allowed} of the cells that are in sight, if painting is on."""
+    mask, n_tokens = experiment.mask, experiment.n_tokens
+    if "painted" not in mask.kinds:
+        return {}
+    return {(q, k): flag for q, k, flag in mask.painted if max(q, k) < n_tokens}
+
+
+def recomputed(matrix, values, heads, painted):
     """The values of a matrix from those of its operands, without the core."""
     operation = matrix.operation
     of = [values[id] for id in operation.get("of", [])]
@@ -140,9 +159,10 @@ def recomputed(matrix, values, heads):
             return of[0] / operation["d_k"] ** 0.5
         case "rotate":
             return rotated_by_hand(of[0], operation["cos"], operation["sin"])
+        case "allowed":
+            return mask_by_hand(operation["forbidden_by"], painted, n_tokens)
         case "mask":
-            forbidden = np.any(list(operation["forbidden_by"].values()), axis=0)
-            return np.where(forbidden, -np.inf, of[0])
+            return np.where(np.isneginf(of[1]), -np.inf, of[0])
         case "softmax":
             return softmax_by_hand(of[0])
         case "concat":
@@ -152,12 +172,12 @@ def recomputed(matrix, values, heads):
 
 @every_setting
 def test_every_step_recomputed_from_its_operands_is_the_matrix_shown(experiment):
-    heads = every_head(experiment)
+    heads, painted = every_head(experiment), painted_cells(experiment)
     for matrices in heads:
         values = {id: matrix.values for id, matrix in matrices.items()}
         for matrix in matrices.values():
             if matrix.operation["kind"] != "given":
-                expected = recomputed(matrix, values, heads)
+                expected = recomputed(matrix, values, heads, painted)
                 np.testing.assert_allclose(
                     matrix.values, expected, rtol=1e-12, atol=1e-12, err_msg=matrix.id
                 )
@@ -211,33 +231,58 @@ def test_cosines_and_sines_are_those_of_the_rotation(d_k):
 
 
 @every_setting
-def test_some_mask_forbids_a_cell_exactly_where_its_score_is_minus_infinity(experiment):
+def test_the_mask_is_0_or_minus_infinity_and_is_added_to_the_step_before(experiment):
     matrices = shown(experiment)
     if not experiment.mask.kinds:
-        assert "masked_scores" not in matrices
+        assert not {"mask", "masked_scores"} & set(matrices)
         return
-    matrix = matrices["masked_scores"]
-    forbidden_by = matrix.operation["forbidden_by"]
+    ids = list(matrices)
+    mask, masked = matrices["mask"], matrices["masked_scores"]
+    allowed = experiment.mask.allowed(experiment.n_tokens)
 
-    assert tuple(forbidden_by) == experiment.mask.kinds
-    np.testing.assert_array_equal(
-        np.any(list(forbidden_by.values()), axis=0), np.isneginf(matrix.values)
-    )
+    np.testing.assert_array_equal(mask.values, np.where(allowed, 0, -np.inf))
+    assert (mask.symbol, mask.expression, mask.operation["kind"]) == ("M", "", "allowed")
+    before = ids[ids.index("mask") - 1]
+    assert masked.operation == {"kind": "mask", "of": [before, "mask"]}
+    assert masked.expression == f"{{{before}}} + M"
 
 
-def test_each_mask_forbids_its_own_cells():
-    mask = Mask(("causal", "padding", "window"), n_padding=1, before=1, after=0)
+@every_setting
+def test_a_cell_is_forbidden_by_a_rule_or_else_by_hand_and_never_by_both(experiment):
+    matrices = shown(experiment)
+    if not experiment.mask.kinds:
+        return
+    forbidden_by = matrices["mask"].operation["forbidden_by"]
+    by_rule = np.isneginf(mask_by_hand(forbidden_by, {}, experiment.n_tokens))
+    against_the_rules = np.zeros_like(by_rule)
+    for cell, is_allowed in painted_cells(experiment).items():
+        against_the_rules[cell] = is_allowed == by_rule[cell]
+
+    assert tuple(forbidden_by) == tuple(k for k in experiment.mask.kinds if k != "painted")
+    for id in ("mask", "masked_scores"):
+        np.testing.assert_array_equal(np.isneginf(matrices[id].values), by_rule ^ against_the_rules)
+
+
+@every_setting
+def test_the_mask_alone_can_be_painted(experiment):
+    paintable = {matrix.id for matrix in shown(experiment).values() if matrix.is_paintable}
+
+    assert paintable == ({"mask"} if experiment.mask.kinds else set())
+
+
+def test_each_rule_forbids_its_own_cells_and_painted_ones_are_no_rule():
+    mask = Mask(MASK_KINDS, n_padding=1, before=1, after=0, painted=((0, 2, True), (0, 0, False)))
     experiment = replace(Experiment.from_preset(), mask=mask)
 
-    forbidden_by = shown(experiment)["masked_scores"].operation["forbidden_by"]
+    matrix = shown(experiment)["mask"]
 
-    assert forbidden_by["causal"] == [[False, True, True], [False, False, True], [False] * 3]
-    assert forbidden_by["padding"] == [[False, False, True]] * 3
-    assert forbidden_by["window"] == [
-        [False, True, True],
-        [False, False, True],
-        [True, False, False],
-    ]
+    assert matrix.operation["forbidden_by"] == {
+        "causal": [[False, True, True], [False, False, True], [False] * 3],
+        "padding": [[False, False, True]] * 3,
+        "window": [[False, True, True], [False, False, True], [True, False, False]],
+    }
+    no = -np.inf
+    assert matrix.values.tolist() == [[no, no, 0], [0, 0, no], [no, 0, no]]
 
 
 @pytest.mark.parametrize(

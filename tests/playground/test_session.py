@@ -3,7 +3,7 @@
 import copy
 import json
 import random
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +12,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from attention_core import PRESETS, Experiment, Mask, from_plain, to_plain
+from attention_core.canvas import MATRICES
 from attention_core.errors import ChoiceError, FieldError
 from attention_core.experiment import MASK_KINDS
 from attention_core.presets import ENCODINGS
@@ -322,6 +323,15 @@ def cell(number, value, row=0, column=0, matrix="X", head=None, joins=False):
     return {"number": number, "kind": "cell", **place, "value": value, "joins": joins}
 
 
+def block(number, values, row=0, column=0, matrix="X", head=None):
+    place = {"matrix": matrix, "head": head, "row": row, "column": column}
+    return {"number": number, "kind": "block", **place, "values": values}
+
+
+def paint(number, cells, allowed=False, joins=False):
+    return {"number": number, "kind": "paint", "cells": cells, "allowed": allowed, "joins": joins}
+
+
 def send(*edits, revision=None, mount="board 1"):
     session.take(
         {
@@ -469,6 +479,93 @@ def test_a_nudge_joins_no_step_that_is_not_an_edit(work):
     assert x() == 1.0
 
 
+def test_a_block_is_one_step_of_undo(work):
+    before = session.experiment().X.tolist()
+
+    send(block(1, [[1.5, 2], [3, -4e-3]], row=1))
+    after = session.experiment().X.tolist()
+    session.undo()
+
+    assert after == [before[0], [1.5, 2], [3, -4e-3]]
+    assert session.experiment().X.tolist() == before
+    assert not session.can_undo()
+
+
+def test_a_block_reaches_the_head_it_was_pasted_into(work):
+    move(lambda e: e.resized(n_heads=2))
+    first = session.experiment().W_K[0].tolist()
+
+    send(block(1, [[7.0], [8.0]], 0, 1, "W_K", 1))
+
+    assert session.experiment().W_K[0].tolist() == first
+    assert session.experiment().W_K[1, :, 1].tolist() == [7, 8]
+
+
+@pytest.mark.parametrize(
+    ("edit", "error"),
+    [
+        (block(1, [[1, 2, 3]]), "ShapeError"),
+        (block(1, [[9.0], [9.0]], row=2), "ShapeError"),
+        (block(1, [[9.0, 9.0], [9.0]]), "ShapeError"),
+        (block(1, [[9.0], [9.0], [2e6]]), "RangeError"),
+        (block(1, [[9.0]], matrix="W_O"), "ChoiceError"),
+        (paint(1, [[0, 0], [0, 3]]), "RangeError"),
+        (paint(1, [[0, -1]]), "RangeError"),
+        (paint(1, [[10**400, 0]]), "RangeError"),
+    ],
+    ids=lambda value: None if isinstance(value, str) else repr(value)[:80],
+)
+def test_a_block_or_stroke_that_does_not_fit_is_refused_as_a_whole(work, edit, error):
+    send(edit)
+
+    assert work["plain"] == to_plain(Experiment.from_preset())
+    assert not session.can_undo()
+    notice = session.pop_notice()
+    assert (notice["notice"], notice["error"]) == ("refused", error)
+
+
+def test_painting_allows_and_forbids(work):
+    session.apply(lambda e: replace(e, mask=Mask(("causal",))))
+
+    send(paint(1, [[0, 1], [0, 2]], allowed=True), paint(2, [[2, 0]]))
+
+    mask = session.experiment().mask
+    assert mask.kinds == ("causal", "painted")
+    assert mask.painted == ((0, 1, True), (0, 2, True), (2, 0, False))
+
+
+def test_a_stroke_is_one_step_of_undo_and_the_next_one_another(work):
+    send(paint(1, [[0, 1]]), paint(2, [[0, 2]], joins=True))
+    send(paint(3, [[1, 2]], joins=True))
+    send(paint(4, [[2, 0]]), paint(5, [[2, 1]], joins=True))
+
+    seen = []
+    for _ in range(2):
+        seen.append(len(session.experiment().mask.painted))
+        session.undo()
+
+    assert seen == [5, 3]
+    assert work["plain"] == to_plain(Experiment.from_preset())
+
+
+def test_a_stroke_joins_no_step_that_is_not_painting(work):
+    send(paint(1, [[0, 1]]))
+    send(cell(2, 5.0))
+    send(paint(3, [[0, 2]], joins=True))
+
+    session.undo()
+
+    assert session.experiment().mask.painted == ((0, 1, False),)
+    assert x() == 5.0
+
+
+def test_a_nudge_joins_no_stroke_and_no_block(work):
+    send(paint(1, [[0, 1]]), cell(2, 1.1, joins=True))
+    send(block(3, [[3.0]]), cell(4, 1.2, joins=True))
+
+    assert len(work["past"]) == 4
+
+
 @pytest.mark.parametrize(
     "control",
     [
@@ -557,6 +654,20 @@ MALFORMED_EDITS = [
     *(cell(1, 5.0, matrix=matrix) for matrix in (None, "", "x", "Q", "W_O", 5, [], "__class__")),
     *(cell(1, 5.0, 0, 0, "W_Q", head) for head in (None, -1, 1, 10**400, "a", [], {})),
     cell(1, 5.0, head=0),
+    *(block(1, values) for values in (None, 5, "12", {}, {"0": [1]}, [], [[]], [[], []])),
+    *(block(1, values) for values in ([1, 2], ["12"], [None], [{}], [{1: 2}], [[1], 2])),
+    *(block(1, [[5.0, value]]) for value in (None, True, "5", [5.0], {}, float("nan"))),
+    *(block(1, [[5.0], [value]]) for value in (float("inf"), -float("inf"), 10**400, 2e6)),
+    *(block(1, values) for values in ([[5.0, 6.0], [7.0]], [[[5.0]]], [[5.0] * 3])),
+    *(block(1, [[5.0]], row=row) for row in (None, "0", True, 0.5, -1, 3, 10**400)),
+    *(block(1, [[5.0]], matrix=matrix) for matrix in (None, "Q", "mask", [], "W_O")),
+    *(block(1, [[5.0]], 0, 0, "W_Q", head) for head in (None, -1, 1, "0", True)),
+    {k: v for k, v in block(1, [[5.0]]).items() if k != "values"},
+    *(paint(1, cells) for cells in (None, 5, "ab", ["ab"], {}, {"ab": 1}, [], [[]], [0, 1])),
+    *(paint(1, [[0, 1], cell]) for cell in (None, [0], [0, 1, 2], {}, {"a": 1, "b": 2}, "01")),
+    *(paint(1, [[0, place]]) for place in (None, True, 1.0, "1", [], -1, 3, 10**400)),
+    *(paint(1, [[0, 1]], allowed) for allowed in (None, 0, 1, "true", [], float("nan"))),
+    *({k: v for k, v in paint(1, [[0, 1]]).items() if k != name} for name in ("cells", "allowed")),
     *({"number": 1, "kind": "rename", "row": row, "text": "x"} for row in (None, -1, 3, [], "a")),
     *({"number": 1, "kind": "rename", "row": 0, "text": t} for t in ("", " ", "\n", "x" * 201)),
     {"number": 1, "kind": "rename", "row": 0, "text": "\ud800"},
@@ -588,12 +699,245 @@ def test_a_malformed_edit_is_dropped_and_those_around_it_stay(work, edit):
     assert len(work["past"]) == 2
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [
+        block(1, [[1.0] * 1000] * 1000),
+        block(1, [[1.0] * 1_000_000]),
+        block(1, [[1.0]] * 1_000_000),
+        paint(1, [[0, 1]] * 1_000_000),
+    ],
+    ids=["square", "row", "column", "stroke"],
+)
+def test_a_million_cells_are_not_even_read(work, monkeypatch, edit):
+    n_read = []
+    real = session._a
+    monkeypatch.setattr(session, "_a", lambda *given: n_read.append(1) or real(*given))
+    monkeypatch.setattr(session, "_number", lambda value: n_read.append(1) or float(value))
+
+    send(edit)
+
+    assert len(n_read) < 10
+    assert work["plain"] == to_plain(Experiment.from_preset())
+    assert session.pop_notice() is None
+
+
+def test_every_cell_of_the_largest_board_goes_through_one_edit(work):
+    move(lambda e: e.resized(n_tokens=12, d_model=8, d_k=8, n_heads=8).with_output_projection(True))
+    everywhere = [[query, key] for query in range(12) for key in range(12)]
+
+    send(block(1, [[0.5] * 8] * 64, matrix="W_O"), paint(2, everywhere))
+
+    assert (session.experiment().W_O == 0.5).all()
+    assert len(session.experiment().mask.painted) == 144
+
+
 def test_a_number_that_json_reads_as_infinity_is_dropped(work):
     session.take(
         json.loads(json.dumps({"revision": 0, "edits": [cell(1, 5)]}).replace("5", "1e400"))
     )
 
     assert work["plain"] == to_plain(Experiment.from_preset())
+
+
+# --- layers
+
+
+def test_the_output_becomes_x_as_one_step_of_undo(work):
+    start = session.experiment()
+
+    session.stack(is_residual=False)
+    plain = session.experiment().X
+    session.undo()
+    session.stack(is_residual=True)
+    residual = session.experiment().X
+
+    output = start.trace().attention.output
+    np.testing.assert_array_equal(plain, output)
+    np.testing.assert_array_equal(residual, start.X + output)
+    assert len(work["past"]) == 1
+    assert not session.can_redo()
+
+
+def test_every_layer_is_kept_with_how_it_was_stacked(work):
+    start = session.experiment()
+    assert session.layers() == []
+
+    session.stack(is_residual=True)
+    session.apply(lambda e: e.with_cell("W_Q", (0, 0, 0), 0.25))
+    session.stack(is_residual=False)
+
+    first, second = session.layers()
+    assert (first.is_residual, second.is_residual) == (True, False)
+    assert to_plain(first.experiment) == to_plain(start)
+    assert second.experiment.W_Q[0, 0, 0] == 0.25
+    np.testing.assert_array_equal(second.experiment.X, start.X + start.trace().attention.output)
+    np.testing.assert_array_equal(
+        session.experiment().X, second.experiment.trace().attention.output
+    )
+
+
+def test_undo_and_redo_bring_layers_back(work):
+    for is_residual in (True, False, True):
+        session.stack(is_residual=is_residual)
+
+    seen = [len(session.layers())]
+    for step in (*[session.undo] * 3, *[session.redo] * 3, session.undo):
+        step()
+        seen.append(len(session.layers()))
+
+    assert seen == [3, 2, 1, 0, 1, 2, 3, 2]
+    assert [layer.is_residual for layer in session.layers()] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: session.apply(set_cell(9.0)),
+        lambda: send(cell(1, 9.0)),
+        lambda: send(block(1, [[9.0]])),
+        lambda: send({"number": 1, "kind": "remove", "row": 0}),
+        lambda: move(lambda e: e.resized(d_model=3)),
+        session.reset,
+    ],
+)
+def test_an_x_that_is_another_begins_anew_and_undo_brings_the_layers_back(work, change):
+    session.stack(is_residual=False)
+
+    change()
+    ended = session.layers()
+    session.undo()
+
+    assert ended == []
+    assert len(session.layers()) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda e: e.with_cell("W_V", (0, 0, 0), 0.5),
+        lambda e: replace(e, mask=Mask(("causal",)), encoding="alibi", is_scaled=False),
+        lambda e: e.with_painted([(0, 1)], False),
+        lambda e: e.with_token_renamed(0, "other"),
+        lambda e: e.resized(n_heads=2),
+    ],
+)
+def test_another_layer_may_have_other_weights_and_masks(work, change):
+    session.stack(is_residual=False)
+
+    session.apply(change)
+
+    assert len(session.layers()) == 1
+
+
+def test_layers_that_ended_are_no_part_of_the_next_stack(work):
+    session.stack(is_residual=False)
+    session.apply(set_cell(9.0))
+
+    session.stack(is_residual=True)
+
+    (layer,) = session.layers()
+    assert layer.experiment.X[0, 0] == 9.0
+
+
+def test_stacking_moves_cells_so_older_edits_are_void(work):
+    session.stack(is_residual=True)
+    before = work["plain"]
+
+    send(cell(1, 9.0), revision=0)
+
+    assert session.revision() == 1
+    assert work["plain"] == before
+
+
+def test_a_layer_whose_output_is_its_x_is_a_step_all_the_same(work):
+    identity = np.eye(2)[None]
+    move(lambda e: replace(e, X=np.zeros((3, 2)), W_Q=identity, W_K=identity, W_V=identity))
+    before = work["plain"]
+
+    session.stack(is_residual=False)
+
+    assert work["plain"] == before
+    assert len(session.layers()) == 1
+    session.undo()
+    assert session.layers() == []
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (lambda e: e.resized(d_k=3), "WidthError"),
+        (lambda e: replace(e, X=np.full((3, 2), 1e6)), "RangeError"),
+    ],
+)
+def test_a_layer_that_cannot_be_stacked_is_refused_and_no_layer_is_kept(work, change, error):
+    move(change)
+    before = copy.deepcopy(work)
+
+    session.stack(is_residual=True)
+
+    notice = work.pop("notice")
+    assert (notice["notice"], notice["error"]) == ("refused", error)
+    assert work == {name: value for name, value in before.items() if name != "notice"}
+
+
+def test_what_was_typed_before_stacking_is_stacked(work):
+    st.session_state["board"] = {
+        "edits": {"mount": "board 1", "revision": 0, "edits": [cell(1, 5.0)]}
+    }
+
+    session.stack(is_residual=False)
+
+    assert session.layers()[0].experiment.X[0, 0] == 5.0
+    session.undo()
+    assert x() == 5.0
+
+
+# --- an experiment is built once
+
+
+@pytest.fixture
+def n_built(monkeypatch):
+    """A list that grows whenever an experiment is built from plain data."""
+    built = []
+    monkeypatch.setattr(session, "from_plain", lambda plain: built.append(1) or from_plain(plain))
+    session._built_from.cache_clear()
+    return built
+
+
+def test_a_run_builds_its_experiment_once(work, n_built):
+    for _ in range(3):
+        session.start()
+        session.experiment()
+        session.head()
+        session.layers()
+
+    assert len(n_built) == 1
+    session.apply(set_cell(5.0))
+    session.experiment()
+    session.head()
+    assert len(n_built) == 2
+    session.undo()
+    assert x() == 1.0
+    assert len(n_built) == 2
+
+
+def test_two_sessions_may_share_what_was_built_since_nobody_can_write_into_it(work):
+    built = session.experiment()
+
+    assert session.experiment() is built
+    for name in MATRICES:
+        for array in (getattr(built, name), getattr(built.canvas, name)):
+            if array is not None:
+                with pytest.raises(ValueError, match="read-only"):
+                    array[0, 0] = 7
+    with pytest.raises(FrozenInstanceError):
+        built.mask = Mask(("causal",))
+    with pytest.raises(FrozenInstanceError):
+        built.mask.kinds = ("causal",)
+    trace = built.trace()
+    trace.attention.output[:] = 7  # a trace is its own
+    assert not (built.trace().attention.output == 7).any()
 
 
 # --- the head
@@ -628,7 +972,7 @@ def foreign(value, path="work"):
 def test_only_plain_data_is_kept_so_that_a_reload_of_the_code_breaks_nothing(work):
     changes = [
         *(lambda e, name=name: Experiment.from_preset(name) for name in PRESETS),
-        lambda e: replace(e, mask=Mask(MASK_KINDS, 2, 1, 0)),
+        lambda e: replace(e, mask=Mask(MASK_KINDS, 2, 1, 0, ((0, 1, True),))),
         *(lambda e, kind=kind: replace(e, encoding=kind) for kind in ENCODINGS),
         lambda e: replace(e, is_scaled=np.bool_(False)),
         lambda e: e.resized(d_model=np.int64(8), d_k=3, n_heads=2),
@@ -640,10 +984,13 @@ def test_only_plain_data_is_kept_so_that_a_reload_of_the_code_breaks_nothing(wor
     ]
     for change in changes:
         move(change)
+    session.stack(is_residual=True)
+    session.stack(is_residual=False)
     session.undo()
     session.speak("zh")
     session.show_head(1)
     send(cell(1, 0.25), cell(2, 9.0, row=99), cell(3, 1.0, matrix="nothing"))
+    send(block(4, [[1, 2.5]]), paint(5, [[0, 1]], allowed=True))
     session.notify("refused", ChoiceError("preset", "pear", ["apple"]))
 
     assert foreign(work) == []

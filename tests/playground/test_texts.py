@@ -76,7 +76,13 @@ def test_every_text_but_a_few_names_is_translated():
 
     same = {key for key in english if english[key] == chinese[key]}
 
-    assert same == {"preset.repeated.name", "quantity.d_k", "quantity.d_model", "stage.weights"}
+    assert same == {
+        "board.softmax_exponentials",
+        "preset.repeated.name",
+        "quantity.d_k",
+        "quantity.d_model",
+        "stage.weights",
+    }
 
 
 def test_long_texts_exist_in_both_languages():
@@ -115,11 +121,16 @@ def template(node):
     return constant(node)
 
 
+def asks(call):
+    """Whether this is t(...), t.get(...), or the t of an object, such as say.t(...)."""
+    return re.fullmatch(r"(\w+\.)?t(\.get)?", ast.unparse(call.func)) is not None
+
+
 def asked_for(source):
     """The keys in `t(...)` and `t.get(...)`, and those kept in a name first."""
     found = set()
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("t", "t.get") and node.args:
+        if isinstance(node, ast.Call) and asks(node) and node.args:
             found.add(template(node.args[0]))
         if isinstance(node, ast.Assign):
             found.update(filter(is_key, map(constant, ast.walk(node.value))))
@@ -187,25 +198,85 @@ def keys_in_code():
 
 
 @cache
+def scripts():
+    """The board's JavaScript, all files as one text."""
+    return "".join(path.read_text(encoding="utf-8") for path in SCRIPTS)
+
+
+def said_in(source):
+    """The keys in say("key") and say(`mask_${kind}`), and those kept first in a `key` or thrown."""
+    places = [
+        *re.findall(r"\bsay\(([^(),]*)", source),  # also a choice: say(isHeld ? "a" : "b")
+        *re.findall(r"\bkey(?: =(?!=)|:)([^,;}]*)", source),
+        *re.findall(r"\bKEYS = {([^}]*)}", source),
+        *re.findall(r"\bnew Refusal\(([^),]*)", source),
+    ]
+    keys = {key for place in places for key in re.findall(r'"(\w+)"', place)}
+    built = {key for place in places for key in re.findall(r"`([^`]+)`", place)}
+    keys |= {re.sub(r"\$\{\w+\}", "{}", key) for key in built}
+    return keys | set(re.findall(r"\btexts\.(\w+)", source))
+
+
+def said_expansions():
+    """For each key that JavaScript builds, everything that it can be built from."""
+    source = scripts()
+    problems = r'problem: "(\w+)"', r'refuse\(\w+, "(\w+)"'
+    menus = re.findall(r"kinds = \[([^\]]*)\];[^;]*say\(`(\w+)_\$", source)
+    (steps,) = re.findall(r"\[([^\]]*)\]\.map\(\(step\) => say\(`softmax_", source)
+    (held,) = re.findall(r"const key = isHeld \?([^;]*);", source)
+    return {
+        **{f"{key}_{{}}": set(re.findall(r'"(\w+)"', kinds)) for kinds, key in menus},
+        "mask_{}": set(MASK_KINDS),
+        "refused_{}": {name for form in problems for name in re.findall(form, source)},
+        "softmax_{}": set(re.findall(r'"(\w+)"', steps)),
+        "{}_help": set(re.findall(r'"(\w+)"', held)),
+    }
+
+
+def worded():
+    """One text for each kind of matrix: wording("cell", matrix)."""
+    source = scripts()
+    forms = re.findall(r"`(\w*\$\{key\}\w*)`", source.partition("function wording")[2][:400])
+    keys = re.findall(r'\bwording\("(\w+)"', source)
+    return {form.replace("${key}", key) for form in ["${key}", *forms] for key in keys}
+
+
+@cache
 def keys_in_scripts():
-    """What the board's JavaScript says: say("key") and say(`mask_${kind}`)."""
-    source = "".join(path.read_text(encoding="utf-8") for path in SCRIPTS)
-    keys = set(re.findall(r'\bsay\(\s*"(\w+)"', source))
-    wordings = re.findall(r'\bwording\("(\w+)"', source)  # one text for each kind of matrix
-    suffixes = ["", *re.findall(r"`\$\{key\}(\w+)`", source)]
-    keys |= {f"{key}{suffix}" for key in wordings for suffix in suffixes}
-    keys |= set(re.findall(r"\btexts\.(\w+)", source))
-    problems = re.findall(r'problem: "(\w+)"', source) + re.findall(r'refuse\(\w+, "(\w+)"', source)
-    return keys | {f"refused_{name}" for name in problems} | {f"mask_{kind}" for kind in MASK_KINDS}
+    """What the board's JavaScript says."""
+    plain = {key for key in said_in(scripts()) if "{}" not in key}
+    built = {key.format(name) for key, names in said_expansions().items() for name in names}
+    return plain | built | worded()
 
 
 def test_the_reader_finds_every_form_of_key():
     source = (
         't("a.b")\nt(f"a.{x}.c", n=1)\nt.get(f"d.{x}", "e")\n'
         'title = "figure.output" if x else "figure.title"\nt(title)\nother("f.g")\n'
+        'say.t("h.i", n=1)\nself.t("j.k")\nsplit("l.m")\n'
     )
 
-    assert asked_for(source) == {"a.b", "a.{}.c", "d.{}", "figure.output", "figure.title"}
+    of_names = {"figure.output", "figure.title"}
+    assert asked_for(source) == {"a.b", "a.{}.c", "d.{}", "h.i", "j.k", *of_names}
+
+
+def test_the_reader_finds_every_form_of_key_in_scripts():
+    source = (
+        'say("a")\nthis.say("b", { name })\nsay(x ? "c" : "d", { count })\nsay(`e_${kind}`)\n'
+        'const key = x ? "f" : KEYS[y];\nreturn { key: "g", fields };\nthrow new Refusal("h");\n'
+        'const KEYS = {\n  one: "i",\n  two: "j",\n};\ndata.texts.k\n'
+        'other("l", event.key === "l")\nnew Refusal("m", { text })\nsay(key)\nsay(`${key}_n`)\n'
+    )
+
+    assert said_in(source) == {*"abcdfghijkm", "e_{}", "{}_n"}
+
+
+def test_every_key_that_a_script_builds_is_known_here():
+    built = {key for key in said_in(scripts()) if "{}" in key}
+
+    assert built == set(said_expansions())
+    assert all(said_expansions().values())
+    assert {"cell", "cell_between", "cell_of_row", "softmax_cell"} <= worded()
 
 
 def test_every_key_that_code_builds_is_known_here():
@@ -249,7 +320,8 @@ def test_every_feature_of_a_preset_has_a_name():
 def test_every_field_of_a_text_is_filled_in_where_it_is_used(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        key = constant(call.args[0]) if call.args and ast.unparse(call.func) == "t" else None
+        is_text = call.args and asks(call) and not ast.unparse(call.func).endswith(".get")
+        key = constant(call.args[0]) if is_text else None
         if key is not None:
             given = {keyword.arg for keyword in call.keywords}
 
@@ -264,6 +336,7 @@ EXAMPLES = [
     errors.RangeError("seed", -1, 0, 9),
     errors.ChoiceError("preset", "pear", ["apple"]),
     errors.DivisibilityError("n_heads", 3, "n_kv_heads", 2),
+    errors.WidthError(3, 2, 4),
     errors.TokenError(0, "is empty"),
     errors.FieldError("X.0", "must be a number"),
 ]
@@ -354,7 +427,7 @@ def test_no_sentence_stands_in_the_code(path):
 
 
 def has_chinese(text):
-    return re.search(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]", text) is not None
+    return re.search(r"[\u2e80-\u9fff\uf900-\ufaff]", text) is not None
 
 
 def test_chinese_stands_only_in_presets_and_language_names():

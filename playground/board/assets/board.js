@@ -2,18 +2,29 @@
  * The board: shows the matrices that Python computed, takes edits, lights what made a cell.
  *
  * Python is the truth. The board sends every edit with a rising number until Python says it
- * has taken it, and shows edits under way on top of what it last received.
+ * has taken it; until then it shows what the same graph gives with the edits written in.
  */
 
+import { formatBlock, parseBlock, roomProblem } from "./block.js";
+import { copyText } from "./clipboard.js";
 import { channels, luminance } from "./colour.js";
+import { changesSince, countOf, fingerprint } from "./compare.js";
+import { nameOf, sayFrom, wording } from "./element.js";
+import { withEdits } from "./evaluate.js";
+import { onPaste, onPointerDown } from "./gestures.js";
 import { explain } from "./graph.js";
+import { onKey } from "./keyboard.js";
+import { Menu } from "./menu.js";
 import { formatNumber, parseNumber } from "./number.js";
+import { OPENED, hasQueries, opened, steps } from "./opened.js";
 import * as view from "./view.js";
 
 const NUDGE = 0.1;
-const PATIENCE = 1_000; // ms to wait for Python before edits are sent again
+const PATIENCE = 3_000; // ms to wait for Python before edits are sent again
 const MOST_PATIENCE = 60_000;
-const PIN_KEY = "attention-playground.pin";
+const CALM = 150; // ms without a painting before screen readers are told the numbers
+
+/** @typedef {{id: string, row: number, column: number}} Place */
 
 /**
  * One board for each place in the page. Streamlit may leave a place and come back to the same
@@ -22,6 +33,9 @@ const PIN_KEY = "attention-playground.pin";
  * @type {WeakMap<Node, Board>}
  */
 const boards = new WeakMap();
+
+/** What outlives a board when its page is left: the version before, the one held, what was seen. */
+const memory = { before: null, held: null, seen: null };
 
 /**
  * Called by Streamlit on every run and every change of theme; what it returns, on leaving.
@@ -49,30 +63,40 @@ export default function ({ parentElement, data, setStateValue }) {
   return () => window.removeEventListener("pointerdown", board.onPress, true);
 }
 
-class Board {
+export class Board {
   /** @param {HTMLElement} root */
   constructor(root) {
     this.root = root;
-    /** What is shown: Python's data under the edits it has not taken. @type {view.BoardData} */
-    this.data = undefined;
-    /** What is shown, by its id. @type {Map<string, view.Matrix>} */
+    /** @type {view.View} */
+    this.view = null;
+    /** What Python computed. @type {view.BoardData} */
+    this.received = null;
+    /** What is shown: the same with the edits written in that Python has not taken. */
+    this.data = null;
+    /** What is shown, by its id, the opened softmax among them. @type {Map<string, view.Matrix>} */
     this.matrices = new Map();
-    /** What Python computed, by its id: the arithmetic is of these. @type {typeof this.matrices} */
-    this.computed = new Map();
+    this.changes = new Map();
     this.outline = "";
+    this.theme = "light";
     this.say = (key) => key;
     this.sendState = (message) => undefined;
     this.isRebuilding = false;
+    this.isOurs = false; // whether the next change began here
     this.lastNudged = null; // the cell whose next nudge joins the last one
     this.mount = crypto.getRandomValues(new Uint32Array(2)).join("-");
     this.sent = 0; // number of the last edit
     this.attempt = 0; // tells a message from the same one sent before
     this.patience = PATIENCE;
     this.again = 0; // the timer of the next attempt
+    this.frame = 0; // the frame in which a preview will be painted
+    this.calm = 0; // the timer after the last preview
     this.pending = []; // edits that Python has not taken yet
-    this.pin = loadPin();
+    this.pin = stored("pin", isPlace);
+    this.followed = stored("follow", Number.isInteger);
     this.hovered = null;
+    this.hoveredRow = null; // of a sentence
     this.heldTitle = null; // the matrix whose title is pointed at
+    this.gesture = null; // a drag under way: see gestures.js
     this.editing = null; // the number that is being typed: see `begin`
     this.minusBefore = null; // the value before a "-" that may begin a negative number
     this.onPress = (event) => onPress(this, event);
@@ -81,92 +105,162 @@ class Board {
 
   /** New numbers from Python. @param {view.BoardData} data */
   receive(data) {
-    const isVoid = this.data && data.revision !== this.data.revision;
+    const isVoid = this.received && data.revision !== this.received.revision;
     const taken = data.taken[this.mount] ?? 0;
     this.pending = isVoid ? [] : this.pending.filter((edit) => edit.number > taken);
-    this.data = withPending(data, this.pending);
-    this.say = view.sayFrom(data.texts);
-    this.matrices = byId(this.data.matrices);
-    this.computed = byId(data.matrices);
-    const outline = view.outline(data);
-    if (outline !== this.outline) this.rebuild(outline);
-    this.repaint();
+    this.received = data;
+    this.say = sayFrom(data.texts);
+    this.theme = themeOf(this.root); // before anything is written, or the browser lays out twice
+    this.update(Boolean(this.gesture?.isActive));
+    if (this.pending.some((edit) => edit.isWaiting)) this.deliver();
+    else this.wait(); // Python is at work: no reason to repeat anything yet
   }
 
-  rebuild(outline) {
+  /** Shows what was received with the edits under way. @param {boolean} isQuick */
+  update(isQuick = false) {
+    const data = withEdits(this.received, this.pending);
+    this.data = { ...data, axes: { ...data.axes, [OPENED]: steps(this.say) } };
+    this.remember(isQuick);
+    this.changes = changesSince(memory.held ?? memory.before, this.data);
+    this.repaint(isQuick);
+  }
+
+  /** A change that did not begin here (undo, a slider): what was seen is the version before. */
+  remember(isQuick) {
+    const isNew = !isQuick && !this.isOurs && memory.seen;
+    if (isNew && fingerprint(memory.seen) !== fingerprint(this.data)) memory.before = memory.seen;
+    memory.seen = this.data;
+    this.isOurs = false;
+  }
+
+  repaint(isQuick = false) {
+    const row = this.openedRow();
+    const weights = this.data.matrices.findIndex((matrix) => matrix.id === "weights");
+    const matrices = this.data.matrices.toSpliced(weights + 1, 0, opened(this.data, row, this.say));
+    this.matrices = new Map(matrices.map((matrix) => [matrix.id, matrix]));
+    const outline = view.outline(this.data, matrices);
+    if (outline !== this.outline) this.rebuild(outline, matrices);
+    this.root.dataset.pending = String(this.pending.length);
+    this.root.dataset.run = String(this.received.run);
+    this.root.dataset.theme = this.theme;
+    this.view.paint({
+      data: this.data,
+      matrices,
+      palette: this.data.palette,
+      theme: this.theme,
+      changes: this.changes,
+      editing: this.editing?.cell ?? null,
+      isQuick,
+      say: this.say,
+    });
+    this.root.dataset.calm = "false";
+    clearTimeout(this.calm);
+    this.calm = setTimeout(() => {
+      this.view.finish();
+      this.root.dataset.calm = "true";
+    }, CALM);
+    this.view.tools.compare(memory.held !== null, countOf(this.changes), this.say);
+    this.show();
+  }
+
+  rebuild(outline, matrices) {
     const focus = view.focused(this.root);
-    const address = focus && view.addressOf(focus);
+    const address = focus && this.root.contains(focus) && view.addressOf(focus);
     this.outline = outline;
     this.editing = null;
+    this.gesture = null;
     this.hovered = null;
     this.heldTitle = null;
     this.isRebuilding = true; // an element that is removed loses the focus, and says so
-    this.root.replaceChildren(...view.buildBoard(this.data));
+    this.view = new view.View(this.root, this.data, matrices, this.view);
+    this.menu = new Menu(this.view.menu, this.root);
     this.isRebuilding = false;
-    for (const table of this.root.querySelectorAll("table")) {
-      const first = table.querySelector("[role=gridcell]");
-      view.focusTarget(first).tabIndex = 0;
-    }
-    const again = address && view.find(this.root, address);
-    if (again?.matches("[role=gridcell]")) this.focus(again);
-    else again?.focus();
+    if (!address) return;
+    const cell = address.cell && this.view.cellAt(address.cell);
+    if (cell) this.focus(cell);
+    else view.find(this.root, address)?.focus();
   }
 
   /** A fault of ours: a calm sentence instead of the board; the next run builds it anew. */
   giveUp(sentence) {
     this.outline = "";
+    this.view = null;
     this.editing = null;
     this.root.textContent = sentence;
   }
 
-  repaint() {
-    this.root.dataset.pending = String(this.pending.length);
-    this.root.dataset.run = String(this.data.run);
-    const theme = themeOf(this.root);
-    this.root.dataset.theme = theme;
-    view.paint(this.root, this.data, theme, (cell) => this.editing?.cell === cell);
-    this.show();
-  }
+  // --- what is lit
 
   /** Lights and explains the cell that matters most now. */
   show() {
+    if (!this.view) return;
     const focus = view.focused(this.root);
     const inFocus = focus && view.cellOf(focus);
-    const pin = this.pin && view.cellAt(this.root, this.pin) ? this.pin : null;
-    const pointed = [this.hovered, inFocus].filter(Boolean);
+    const pin = this.pin && this.view.cellAt(this.pin) ? this.pin : null;
+    const pointed = [this.hovered, inFocus].filter((place) => place && this.view.cellAt(place));
     // A cell under edit gives way to the pin: one edits a number to watch the pinned one.
     const cell = pointed.find((place) => !this.isEditable(place)) ?? pin ?? pointed[0] ?? null;
-    for (const pinned of this.root.querySelectorAll(".pinned")) pinned.classList.remove("pinned");
-    if (pin) view.cellAt(this.root, pin).classList.add("pinned");
+    this.pinned?.classList.remove("pinned");
+    this.pinned = pin && this.view.cellAt(pin);
+    this.pinned?.classList.add("pinned");
+    this.view.follow(this.hoveredRow ?? this.followedToken());
     if (this.heldTitle) {
       const matrix = this.matrices.get(this.heldTitle);
-      view.light(this.root, null, null, `${matrix.name}: ${matrix.about}`);
-    } else if (cell && view.cellAt(this.root, cell)) {
-      view.light(this.root, cell, explain(this.computed, cell, this.say), this.heading(cell));
+      const heading = `${matrix.name}: ${matrix.about}`;
+      this.view.light(null, { sources: [], parts: formula(matrix, this.say) }, heading);
+    } else if (cell) {
+      this.view.light(cell, this.explanation(cell), this.heading(cell));
     } else {
-      view.light(this.root, null, null, this.say("hint"));
+      this.view.light(null, null, this.say("hint"));
     }
     if (inFocus) focus.setAttribute("aria-describedby", "explanation");
   }
 
+  explanation(cell) {
+    const explanation = explain(this.matrices, cell, this.say);
+    const old = this.changes.get(cell.id)?.[cell.row][cell.column];
+    if (old === undefined) return explanation;
+    const before = old === null ? "−∞" : formatNumber(old);
+    const was = { text: ` ${this.say("was", { before })}`, role: "was" };
+    return { ...explanation, parts: [...explanation.parts, was] };
+  }
+
   heading({ id, row, column }) {
     const matrix = this.matrices.get(id);
-    return this.say(view.wording("heading", matrix), {
+    return this.say(wording("heading", matrix), {
       name: matrix.name,
-      row: view.nameOf(this.data.axes[matrix.rows], row),
-      column: view.nameOf(this.data.axes[matrix.columns], column),
+      row: nameOf(this.data.axes[matrix.rows], row),
+      column: nameOf(this.data.axes[matrix.columns], column),
     });
+  }
+
+  /** The row whose softmax is opened up. */
+  openedRow() {
+    const pinned = this.pin && this.data.matrices.find((matrix) => matrix.id === this.pin.id);
+    if (pinned && hasQueries(pinned)) this.lastOpened = this.pin.row;
+    else if (this.pin?.id !== OPENED) this.lastOpened = this.followedToken() ?? 0;
+    return Math.min(this.lastOpened ?? 0, this.data.axes.tokens.length - 1);
+  }
+
+  followedToken() {
+    return this.followed !== null && this.followed < this.data.axes.tokens.length
+      ? this.followed
+      : null;
   }
 
   isEditable({ id }) {
     return this.matrices.get(id)?.editable ?? false;
   }
 
+  isPaintable({ id }) {
+    return this.matrices.get(id)?.paintable ?? false;
+  }
+
   valueAt({ id, row, column }) {
     return this.matrices.get(id).values[row][column];
   }
 
-  // --- focus and pin
+  // --- focus, pin, following, holding
 
   focus(cell) {
     const target = view.focusTarget(cell);
@@ -179,8 +273,11 @@ class Board {
 
   /** Moves the focus by rows and columns; stays inside the matrix. */
   move(place, rows, columns) {
-    const next = { ...place, row: place.row + rows, column: place.column + columns };
-    const cell = view.cellAt(this.root, next);
+    const cell = this.view.cellAt({
+      ...place,
+      row: place.row + rows,
+      column: place.column + columns,
+    });
     if (cell) this.focus(cell);
     return Boolean(cell);
   }
@@ -192,18 +289,60 @@ class Board {
 
   setPin(place) {
     this.pin = place;
-    savePin(place);
-    this.show();
+    store("pin", place);
+    this.repaint();
+  }
+
+  toggleFollow(token) {
+    this.followed = this.followed === token ? null : token;
+    store("follow", this.followed);
+    this.repaint();
+  }
+
+  /** Pins the version that is shown, to compare later ones with; or lets it go. */
+  toggleHold() {
+    memory.held = memory.held ? null : this.data;
+    this.changes = changesSince(memory.held ?? memory.before, this.data);
+    this.repaint();
   }
 
   // --- edits
 
-  send(edit) {
+  /** @param {boolean} [joins] whether it continues the last step */
+  send(edit, joins = false) {
     this.sent += 1;
-    this.pending.push({ ...edit, number: this.sent });
-    this.root.dataset.pending = String(this.pending.length);
+    this.pending.push({ ...edit, joins, number: this.sent });
     this.patience = PATIENCE;
+    this.begun(joins);
     this.deliver();
+  }
+
+  /** An edit begins a step: what is shown now is the version before. */
+  begun(joins) {
+    if (!joins) memory.before = this.data;
+    this.isOurs = true;
+    this.root.dataset.pending = String(this.pending.length);
+  }
+
+  /**
+   * A number or a cell of the mask while it is dragged: shown with the next frame, and sent as
+   * soon as Python has taken the one before.
+   */
+  stream(edit, joins, merge) {
+    const last = this.pending.at(-1);
+    if (joins && last?.isWaiting) {
+      merge(last);
+    } else {
+      this.sent += 1;
+      this.pending.push({ ...edit, joins, number: this.sent, isWaiting: true });
+    }
+    this.patience = PATIENCE;
+    this.begun(joins);
+    if (this.pending.every((each) => each.isWaiting)) this.deliver();
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.update(true);
+    });
   }
 
   /**
@@ -212,38 +351,78 @@ class Board {
    * taken once.
    */
   deliver() {
-    clearTimeout(this.again);
     if (this.pending.length === 0 || this.patience > MOST_PATIENCE) return;
     this.attempt += 1;
+    for (const edit of this.pending) delete edit.isWaiting;
     this.sendState({
       mount: this.mount,
-      revision: this.data.revision,
+      revision: this.received.revision,
       attempt: this.attempt,
-      edits: this.pending,
+      edits: this.pending.map((edit) => ({ ...edit })),
     });
-    this.again = setTimeout(() => this.deliver(), this.patience);
+    this.wait();
     this.patience *= 2;
+  }
+
+  wait() {
+    clearTimeout(this.again);
+    if (this.pending.length) this.again = setTimeout(() => this.deliver(), this.patience);
   }
 
   /** A new number for a cell. @param {boolean} joins whether it continues the last edit */
   setNumber(place, value, joins = false) {
-    const { head } = this.matrices.get(place.id);
-    const { id: matrix, row, column } = place;
-    this.matrices.get(place.id).values[row][column] = value;
-    this.send({ kind: "cell", matrix, head, row, column, value, joins });
-    this.repaint();
+    this.send({ kind: "cell", ...this.address(place), value }, joins);
+    this.update();
+  }
+
+  /** A place as Python names it. */
+  address({ id, row, column }) {
+    return { matrix: id, head: this.matrices.get(id).head, row, column };
   }
 
   nudge(place, direction) {
-    const before = this.valueAt(place);
-    const value = Number((before + direction * NUDGE).toPrecision(12)); // 0.1 + 0.2 is 0.3 here
+    const value = this.stepped(this.valueAt(place), direction * NUDGE);
     if (Math.abs(value) > this.data.limits.value) return this.refuse(place, "too_large");
     const joins = Boolean(this.lastNudged && sameCell(this.lastNudged, place));
     this.lastNudged = place;
     this.setNumber(place, value, joins);
-    const target = view.focusTarget(view.cellAt(this.root, place));
-    if (target === view.focused(this.root)) target.select();
+    const target = view.focusTarget(this.view.cellAt(place));
+    requestAnimationFrame(() => {
+      // With the frame that is due anyway: selecting lays out the whole board.
+      if (target === view.focused(this.root) && !this.editing) target.select();
+    });
     return undefined;
+  }
+
+  /** 0.1 + 0.2 is 0.3 here. */
+  stepped(value, difference) {
+    return Number((value + difference).toPrecision(12));
+  }
+
+  /** Cells of the mask, allowed or forbidden by hand. @param {Place[]} places */
+  paint(places, allowed, joins) {
+    const cells = places.map(({ row, column }) => [row, column]);
+    const edit = { kind: "paint", cells, allowed };
+    this.stream(edit, joins, (waiting) => waiting.cells.push(...cells));
+    const after = withEdits(this.received, this.pending).matrices.find((m) => m.id === "mask");
+    const emptied = places.find(({ row }) => after.values[row].every((value) => value === null));
+    if (!emptied) return;
+    const token = nameOf(this.data.axes.tokens, emptied.row);
+    this.complain(this.view.cellAt(emptied), this.say("emptied", { token }));
+  }
+
+  /** A block of numbers from the clipboard, from this cell on; all of it or nothing. */
+  paste(place, text) {
+    const cell = this.view.cellAt(place);
+    const { values, problem } = parseBlock(text, this.data.limits.value);
+    if (problem) return this.complain(cell, this.say(problem.key, problem.fields));
+    const rows = this.matrices.get(place.id).values;
+    const room = [rows.length - place.row, rows[0].length - place.column];
+    const misfit = roomProblem(values, ...room);
+    if (misfit) return this.complain(cell, this.say(misfit.key, misfit.fields));
+    if (this.editing) this.cancel();
+    this.send({ kind: "block", ...this.address(place), values });
+    return this.update();
   }
 
   /** Typing begins. @param {number | null} beforeMinus the number before a "-" that nudged it */
@@ -253,7 +432,7 @@ class Board {
     const wasMinus = beforeMinus !== null;
     this.editing = { cell, before, textBefore: formatNumber(before), wasMinus };
     cell.classList.add("editing");
-    this.clearRefusal();
+    this.clearMessage();
   }
 
   /** Ends typing. @returns {boolean} whether the number was taken */
@@ -288,7 +467,9 @@ class Board {
   }
 
   stopEditing() {
-    this.editing.cell.classList.remove("editing");
+    const { cell } = this.editing;
+    cell.classList.remove("editing");
+    this.view.sheets.get(view.cellOf(cell).id).forget();
     this.editing = null;
     this.lastNudged = null;
   }
@@ -296,27 +477,32 @@ class Board {
   // --- messages at a cell
 
   refuse(place, problem, text = "") {
-    const cell = view.cellAt(this.root, place);
     const kept = formatNumber(this.valueAt(place));
     const limit = this.data.limits.value.toLocaleString("en");
-    this.complain(cell, this.say(`refused_${problem}`, { text: clipped(text), kept, limit }));
+    const fields = { text: clipped(text), kept, limit };
+    this.complain(this.view.cellAt(place), this.say(`refused_${problem}`, fields));
   }
 
   complain(anchor, message) {
-    const refusal = this.root.querySelector(".refusal");
-    refusal.textContent = message;
-    refusal.hidden = false;
-    const box = anchor.getBoundingClientRect();
-    const frame = this.root.getBoundingClientRect();
-    const left = Math.min(box.left - frame.left, frame.width - refusal.offsetWidth - 4);
-    refusal.style.left = `${Math.max(0, left)}px`;
-    refusal.style.top = `${box.bottom - frame.top + 4}px`;
+    this.tell(anchor, message);
     anchor.classList.add("refused");
   }
 
-  clearRefusal() {
-    const refusal = this.root.querySelector(".refusal");
-    if (refusal) refusal.hidden = true;
+  /** A message below an element, until the next press or edit. */
+  tell(anchor, message) {
+    this.clearMessage();
+    const bubble = this.view.message;
+    bubble.textContent = message;
+    bubble.hidden = false;
+    const box = anchor.getBoundingClientRect();
+    const frame = this.root.getBoundingClientRect();
+    const left = Math.min(box.left - frame.left, frame.width - bubble.offsetWidth - 4);
+    bubble.style.left = `${Math.max(0, left)}px`;
+    bubble.style.top = `${box.bottom - frame.top + 4}px`;
+  }
+
+  clearMessage() {
+    if (this.view) this.view.message.hidden = true;
     for (const cell of this.root.querySelectorAll(".refused")) cell.classList.remove("refused");
   }
 
@@ -332,27 +518,55 @@ class Board {
       input.value = before;
       this.complain(input.closest("th"), this.say("refused_token", { kept: before }));
     } else {
-      this.data.axes.tokens[row] = text;
       this.send({ kind: "rename", row, text });
-      this.repaint();
+      this.update();
     }
   }
-}
 
-/** @param {view.Matrix[]} matrices */
-function byId(matrices) {
-  return new Map(matrices.map((matrix) => [matrix.id, matrix]));
-}
+  // --- what is taken away
 
-/** Python's data with the edits it has not taken yet written over it. */
-function withPending(data, pending) {
-  const copy = structuredClone(data);
-  for (const edit of pending) {
-    const matrix = copy.matrices.find((m) => m.id === edit.matrix && m.head === edit.head);
-    if (matrix) matrix.values[edit.row][edit.column] = edit.value;
-    if (edit.kind === "rename") copy.axes.tokens[edit.row] = edit.text;
+  offerCopies(button) {
+    const { dataset } = button.closest("[data-matrix]");
+    const { name, values } = this.matrices.get(dataset.matrix);
+    const copy = async (kind) => {
+      const isCopied = await copyText(formatBlock(values, kind));
+      const fields = { name, rows: values.length, columns: values[0].length };
+      this.tell(button, this.say(isCopied ? "copied" : "copy_matrix_failed", fields));
+    };
+    const kinds = ["tsv", "csv", "python"];
+    this.menu.open(button, kinds.map((kind) => [this.say(`copy_${kind}`), () => copy(kind)]));
   }
-  return copy;
+
+  async copyLink(button) {
+    const { href, searchParams } = new URL(window.location.href);
+    if (!searchParams.has("e")) return this.tell(button, this.say("link_too_long"));
+    const isCopied = await copyText(href);
+    return this.tell(button, this.say(isCopied ? "link_copied" : "copy_failed"));
+  }
+
+  offerPictures(button) {
+    const save = async (kind) => {
+      try {
+        const { boardSvg, download, svgToPng } = await import("./picture.js"); // seldom asked for
+        const svg = boardSvg(this.root, this.say("picture_title"), window.location.href);
+        const isSvg = kind === "svg";
+        const blob = isSvg ? new Blob([svg], { type: "image/svg+xml" }) : await svgToPng(svg, 2);
+        download(blob, `attention.${kind}`);
+      } catch (error) {
+        console.warn(error);
+        this.tell(button, this.say("picture_failed"));
+      }
+    };
+    const kinds = ["svg", "png"];
+    this.menu.open(button, kinds.map((kind) => [this.say(`picture_${kind}`), () => save(kind)]));
+  }
+}
+
+/** How a matrix is computed, and its shape. */
+function formula({ symbol, name, expression, values }, say) {
+  const shape = `${values.length} × ${values[0].length}`;
+  const size = say("shape", { shape, rows: values.length, columns: values[0].length });
+  return [{ text: expression ? `${symbol || name} = ${expression}. ${size}` : size }];
 }
 
 // --- events
@@ -362,19 +576,24 @@ function listen(board) {
   const { root } = board;
   const on = (type, handler) => root.addEventListener(type, handler);
   on("pointerover", (event) => {
-    if (event.pointerType === "touch") return;
+    if (event.pointerType === "touch" || board.gesture?.isActive) return;
     board.hovered = view.cellOf(event.target);
     board.heldTitle = titleOf(event.target);
+    const { row } = event.target.closest(".seen li")?.dataset ?? {};
+    board.hoveredRow = row === undefined ? null : Number(row);
     board.show();
+    if (board.hovered) tooltip(board, event.target);
   });
   on("pointerleave", () => {
     board.hovered = null;
+    board.hoveredRow = null;
     board.heldTitle = null;
     board.show();
   });
   on("focusin", (event) => {
     board.heldTitle = titleOf(event.target);
     if (event.target.matches(".number, .token")) event.target.select();
+    if (view.cellOf(event.target)) board.view.finish(); // before a screen reader says it
     board.show();
   });
   on("focusout", (event) => {
@@ -388,10 +607,22 @@ function listen(board) {
   });
   on("input", (event) => {
     if (event.target.matches(".number")) board.begin(event.target.closest("[role=gridcell]"));
-    if (event.target.matches(".token")) board.clearRefusal();
+    if (event.target.matches(".token")) board.clearMessage();
   });
   on("click", (event) => onClick(board, event));
   on("keydown", (event) => onKey(board, event));
+  on("pointerdown", (event) => onPointerDown(board, event));
+  on("dragstart", (event) => event.preventDefault()); // of a number's selected text
+  on("paste", (event) => onPaste(board, event));
+}
+
+/** The old number of a cell that moved, where it is pointed at. */
+function tooltip(board, target) {
+  const cell = target.closest("[role=gridcell]");
+  const { id, row, column } = board.hovered;
+  const old = board.changes.get(id)?.[row][column];
+  if (old === undefined) cell.removeAttribute("title");
+  else cell.title = board.say("was", { before: old === null ? "−∞" : formatNumber(old) });
 }
 
 /**
@@ -401,7 +632,8 @@ function listen(board) {
  * @param {Board} board
  */
 function onPress(board, event) {
-  board.clearRefusal();
+  board.clearMessage();
+  if (!event.composedPath().includes(board.view?.menu)) board.menu?.close();
   const input = view.focused(board.root);
   if (input?.matches("input") && !event.composedPath().includes(input)) input.blur();
 }
@@ -413,137 +645,21 @@ function titleOf(node) {
 /** @param {Board} board */
 function onClick(board, event) {
   const { target } = event;
-  if (target.matches(".add")) board.send({ kind: "add" });
-  if (target.matches(".remove")) board.send({ kind: "remove", row: Number(target.dataset.row) });
+  const button = target.closest("button");
+  if (button?.matches(".add")) board.send({ kind: "add" });
+  if (button?.matches(".remove")) board.send({ kind: "remove", row: Number(button.dataset.row) });
+  if (button?.matches(".hold")) board.toggleHold();
+  if (button?.matches(".copy")) board.offerCopies(button);
+  if (button?.matches(".copy-link")) board.copyLink(button);
+  if (button?.matches(".picture")) board.offerPictures(button);
+  const { token } = target.closest("[data-token]")?.dataset ?? {};
+  if (token !== undefined) board.toggleFollow(Number(token));
   const place = view.cellOf(target);
-  if (place && !board.isEditable(place)) board.togglePin(place);
+  if (place && !board.isEditable(place) && !board.isPaintable(place)) board.togglePin(place);
   if (titleOf(target)) {
     board.heldTitle = titleOf(target);
     board.show();
   }
-}
-
-const ARROWS = {
-  ArrowUp: [-1, 0],
-  ArrowDown: [1, 0],
-  ArrowLeft: [0, -1],
-  ArrowRight: [0, 1],
-};
-
-/** @param {Board} board */
-function onKey(board, event) {
-  if (event.isComposing || event.keyCode === 229) return; // an input method is at work
-  if (event.target.matches(".token")) return void onTokenKey(board, event);
-  const place = view.cellOf(event.target);
-  if (!place) {
-    if (event.key === "Escape") board.setPin(null);
-    return;
-  }
-  const handled = board.editing
-    ? keyWhileTyping(board, event, place)
-    : keyOnCell(board, event, place);
-  if (handled) event.preventDefault();
-}
-
-/** @param {Board} board */
-function onTokenKey(board, event) {
-  if (event.key === "Enter") event.target.blur();
-  if (event.key === "Escape") {
-    event.target.value = board.data.axes.tokens[Number(event.target.dataset.row)];
-    event.target.blur();
-  }
-}
-
-/** @param {Board} board @returns {boolean} whether the key is used up */
-function keyOnCell(board, event, place) {
-  const { key } = event;
-  const editable = board.isEditable(place);
-  const minusBefore = board.minusBefore;
-  board.minusBefore = null;
-  board.clearRefusal();
-  if (ARROWS[key]) {
-    board.move(place, ...ARROWS[key]);
-    return true;
-  }
-  if (key === "Home" || key === "End") {
-    const last = board.matrices.get(place.id).values[0].length - 1;
-    board.move({ ...place, column: key === "Home" ? 0 : last }, 0, 0);
-    return true;
-  }
-  if (key === "Escape") {
-    board.setPin(null);
-    return true;
-  }
-  if (key === "Enter" || (key === " " && !editable)) {
-    board.togglePin(place);
-    return true;
-  }
-  if (!editable || event.ctrlKey || event.metaKey || event.altKey) return false;
-  if (key === "+") {
-    board.nudge(place, 1);
-    return true;
-  }
-  if (key === "-" || key === "−") {
-    const before = minusBefore ?? board.valueAt(place);
-    board.nudge(place, -1);
-    board.minusBefore = before;
-    return true;
-  }
-  if (minusBefore !== null && key.length === 1) {
-    beginNegative(board, event.target, key, minusBefore);
-    return true;
-  }
-  if (key === "F2") {
-    event.target.setSelectionRange(event.target.value.length, event.target.value.length);
-    board.begin(event.target.closest("[role=gridcell]"));
-    return true;
-  }
-  return false;
-}
-
-/** "-" nudged, but something follows: it was the sign of a number after all. */
-function beginNegative(board, input, digit, before) {
-  board.begin(input.closest("[role=gridcell]"), before);
-  input.value = `-${digit}`;
-  input.setSelectionRange(2, 2);
-}
-
-/** @param {Board} board @returns {boolean} whether the key is used up */
-function keyWhileTyping(board, event, place) {
-  const { key, target } = event;
-  if (key === "Escape") {
-    board.cancel();
-    target.select();
-    return true;
-  }
-  if (key === "Enter") {
-    const moved = board.commit() && board.move(place, 1, 0);
-    if (!moved) target.select(); // so that the next digit types over, not behind
-    return true;
-  }
-  if (key === "Tab") {
-    board.commit();
-    return moveAlong(board, place, event.shiftKey ? -1 : 1);
-  }
-  if (key === "ArrowUp" || key === "ArrowDown") {
-    if (board.commit()) board.move(place, ...ARROWS[key]);
-    return true;
-  }
-  const atEnd = target.selectionStart === target.value.length;
-  const atStart = target.selectionEnd === 0;
-  if ((key === "ArrowRight" && atEnd) || (key === "ArrowLeft" && atStart)) {
-    if (board.commit()) board.move(place, ...ARROWS[key]);
-    return true;
-  }
-  return false;
-}
-
-/** To the next or previous cell in reading order; false at either end of the matrix. */
-function moveAlong(board, place, step) {
-  const columns = board.matrices.get(place.id).values[0].length;
-  const index = place.row * columns + place.column + step;
-  const next = { ...place, row: Math.floor(index / columns), column: index % columns };
-  return index >= 0 && board.move(next, 0, 0);
 }
 
 // --- small things
@@ -562,20 +678,24 @@ function themeOf(root) {
   return luminance(channels(background)) > 0.4 ? "light" : "dark";
 }
 
-/** The pin outlives reruns and page changes, but not the browser tab. */
-function loadPin() {
+function isPlace(value) {
+  return typeof value?.id === "string";
+}
+
+/** What outlives reruns and page changes, but not the browser tab. */
+function stored(name, isValid) {
   try {
-    const pin = JSON.parse(sessionStorage.getItem(PIN_KEY));
-    return pin && typeof pin.id === "string" ? pin : null;
+    const value = JSON.parse(sessionStorage.getItem(`attention-playground.${name}`));
+    return isValid(value) ? value : null;
   } catch {
     return null;
   }
 }
 
-function savePin(place) {
+function store(name, value) {
   try {
-    sessionStorage.setItem(PIN_KEY, JSON.stringify(place));
+    sessionStorage.setItem(`attention-playground.${name}`, JSON.stringify(value));
   } catch {
-    // storage is blocked: the pin lasts as long as the board
+    // storage is blocked: it lasts as long as the board
   }
 }

@@ -1,12 +1,12 @@
 /**
  * How a cell was made: from which cells, and by what arithmetic.
  *
- * Every number comes from the matrices that Python sent; nothing is computed here.
+ * Every number comes from the matrices that are shown; nothing is computed here.
  */
 
 import { formatNumber, isExact } from "./number.js";
 
-/** @typedef {"first" | "second"} Role which operand a cell belongs to, for its colour */
+/** @typedef {"first" | "second" | "note"} Role which operand a piece belongs to; or words */
 /** @typedef {{id: string, row: number, column: number, role: Role, value: number}} Source */
 /** @typedef {{text: string, role?: Role, raised?: boolean}} Part a piece of the arithmetic */
 /** @typedef {{sources: Source[], parts: Part[]}} Explanation */
@@ -26,7 +26,7 @@ export function explain(matrices, cell, say) {
   const { operation } = matrix;
   const operands = (operation.of ?? []).map((id) => matrices.get(id));
   const result = matrix.values[cell.row][cell.column];
-  return EXPLAIN[operation.kind]({ ...cell, operation, operands, result, say });
+  return EXPLAIN[operation.kind]({ ...cell, matrix, operation, operands, result, say });
 }
 
 const EXPLAIN = {
@@ -83,14 +83,16 @@ const EXPLAIN = {
     return { sources: [a, b], parts: [...resultIs(result, a, b), ...parts] };
   },
 
-  mask({ row, column, operation, operands: [A], result, say }) {
+  allowed({ row, column, operation, result, say }) {
+    return words(`${result === null ? "−∞" : "0"} ${ruling(operation, row, column, result, say)}`);
+  },
+
+  mask({ row, column, operands: [A, M], result, say }) {
     const a = at(A, row, column, "first");
-    if (result !== null) return { sources: [a], parts: [number(a), note(say("allowed"))] };
-    const kinds = Object.entries(operation.forbidden_by)
-      .filter(([, cells]) => cells[row][column])
-      .map(([kind]) => say(`mask_${kind}`));
-    const reason = say("forbidden", { masks: kinds.join(say("and")) });
-    return { sources: [a], parts: [{ text: "−∞" }, note(reason)] };
+    const m = at(M, row, column, "second");
+    const reason = note(ruling(M.operation, row, column, result, say));
+    const parts = [...resultIs(result, a), number(a), { text: " + " }, factor(m), reason];
+    return { sources: [a, m], parts };
   },
 
   softmax({ row, column, operands: [A], result, say }) {
@@ -103,6 +105,10 @@ const EXPLAIN = {
     return { sources: terms, parts: [...resultIs(result, ...terms), ...exponentials[column], ...sum] };
   },
 
+  softmax_steps(how) {
+    return SOFTMAX_STEP[how.row](how);
+  },
+
   concat({ row, column, operation, operands: [H], result, say }) {
     const head = Math.floor(column / operation.d_k);
     const dim = column % operation.d_k;
@@ -111,6 +117,56 @@ const EXPLAIN = {
     return { sources, parts: [{ text: formatNumber(result), role: "first" }, origin] };
   },
 };
+
+/** The rows of a softmax that was opened up: score, minus the largest, exponential, weight. */
+const SOFTMAX_STEP = [
+  ({ column, operation, operands: [S], result, say }) => {
+    const source = at(S, operation.row, column, "first");
+    return { sources: [source], parts: [{ ...number({ value: result }), role: "first" }, note(say("step_score"))] };
+  },
+
+  ({ column, operation, operands: [S], matrix, result, say }) => {
+    const score = at(matrix, 0, column, "first");
+    const [largest] = operation.maximum[operation.row];
+    if (largest === null) return nothingToAttendTo(say);
+    const scores = S.values[operation.row];
+    const source = at(S, operation.row, scores.indexOf(largest), "second");
+    const difference = [number(score), { text: " − " }, factor({ value: largest, role: "second" })];
+    return {
+      sources: source.column < 0 ? [score] : [score, source],
+      parts: [...resultIs(result, score, source), ...difference, note(say("step_shifted"))],
+    };
+  },
+
+  ({ column, operation, matrix, result, say }) => {
+    if (operation.total[operation.row][0] === null) return nothingToAttendTo(say);
+    const power = at(matrix, 1, column, "first");
+    const parts = [{ text: `${number({ value: result }).text} ${power.value === null || power.value === 0 ? "=" : "≈"} e` }];
+    parts.push({ ...number(power), raised: true });
+    if (power.value === null) parts.push(note(say("step_exponential")));
+    return { sources: [power], parts };
+  },
+
+  ({ column, operation, matrix, result, say }) => {
+    const [sum] = operation.total[operation.row];
+    if (sum === null) return nothingToAttendTo(say);
+    const terms = matrix.values[2].map((_, k) => at(matrix, 2, k, k === column ? "first" : "second"));
+    const parts = [number(terms[column]), { text: " / " }, factor({ value: sum, role: "second" })];
+    return { sources: terms, parts: [...resultIs(result, terms[column], { value: sum }), ...parts] };
+  },
+];
+
+function nothingToAttendTo(say) {
+  return { sources: [], parts: [{ text: "0" }, note(say("empty_row"))] };
+}
+
+/** Which masks forbid a cell, or that it was set by hand against them. */
+function ruling({ forbidden_by }, row, column, result, say) {
+  const rules = Object.keys(forbidden_by).filter((kind) => forbidden_by[kind][row][column]);
+  if (result !== null) return say(rules.length ? "allowed_by_hand" : "allowed");
+  const kinds = rules.length ? rules : ["painted"];
+  return say("forbidden", { masks: kinds.map((kind) => say(`mask_${kind}`)).join(say("and")) });
+}
 
 /** A cell as a source, with its value. */
 function at(matrix, row, column, role) {
@@ -142,7 +198,7 @@ function words(text) {
 }
 
 function note(text) {
-  return { text: ` ${text}` };
+  return { text: ` ${text}`, role: "note" };
 }
 
 /** @param {{value: number | null, role?: Role}} source @returns {Part} */

@@ -4,8 +4,10 @@
 
 /** @typedef {"empty" | "not_a_number" | "ambiguous" | "zero_division" | "too_large"} Problem */
 
-const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+const DECIMAL = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 const THOUSANDS = /^[+-]?[1-9]\d{0,2}(,\d{3})+$/;
+/** 2½ and 10², which as plain digits would be 21/2 and 102. */
+const RAISED = /[\p{N}.]\p{No}|\p{No}[\p{N}.]/u;
 
 /**
  * Reads what somebody typed: `.05`, `1e-3`, `-2,5`, `1/3`, also in full-width characters.
@@ -17,6 +19,7 @@ const THOUSANDS = /^[+-]?[1-9]\d{0,2}(,\d{3})+$/;
 export function parseNumber(text, limit) {
   const plain = normalized(text);
   if (plain === "") return { problem: "empty" };
+  if (RAISED.test(text)) return { problem: "not_a_number" };
   const parts = plain.split("/");
   if (parts.length > 2) return { problem: "not_a_number" };
   const numbers = [];

@@ -1,0 +1,38 @@
+/**
+ * Elements and words, for all that the board draws.
+ */
+
+/**
+ * An element with attributes and children; undefined and false attributes are left out.
+ *
+ * @param {string} tag
+ * @param {Record<string, string | number | boolean | undefined>} attributes
+ * @param {(Node | string)[]} children
+ */
+export function element(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== undefined && value !== false) node.setAttribute(name, String(value));
+  }
+  node.append(...children);
+  return node;
+}
+
+/** The text of a key with its {fields} filled in. */
+export function sayFrom(texts) {
+  return (key, values = {}) =>
+    texts[key].replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? `{${name}}`));
+}
+
+/** Which wording of a text fits a matrix: tokens have names, other rows have numbers. */
+export function wording(key, matrix) {
+  if (matrix.id === "softmax") return `softmax_${key}`;
+  if (matrix.columns === "tokens") return `${key}_between`;
+  return matrix.rows === "tokens" ? key : `${key}_of_row`;
+}
+
+/** The name of a row or column; repeated ones are told apart by their place. */
+export function nameOf(labels, index) {
+  const label = labels[index];
+  return labels.indexOf(label) === labels.lastIndexOf(label) ? label : `${label} (${index + 1})`;
+}

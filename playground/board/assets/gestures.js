@@ -1,0 +1,131 @@
+/**
+ * What a hand does to numbers: drags one sideways, paints the mask, pastes a block.
+ */
+
+import { looksLikeBlock } from "./block.js";
+import * as view from "./view.js";
+
+/** @typedef {import("./board.js").Board} Board */
+
+const SLACK = 5; // pixels before a press becomes a drag
+const PIXELS = 6; // of dragging for one step
+const STEP = 0.1;
+const FINE_STEP = 0.01; // with the shift key
+
+/** @param {Board} board @param {PointerEvent} event */
+export function onPointerDown(board, event) {
+  if (event.button !== 0 || !event.isPrimary) return;
+  const place = view.cellOf(event.target);
+  if (!place) return;
+  if (board.isPaintable(place)) {
+    follow(board, event, new Painting(board, place));
+  } else if (event.target.matches(".number") && !board.editing) {
+    follow(board, event, new Scrubbing(board, place, event));
+  }
+}
+
+/** Leads a gesture until the pointer goes up, wherever it is. */
+function follow(board, event, gesture) {
+  const { target, pointerId } = event;
+  board.gesture = gesture;
+  const onMove = (move) => {
+    if (move.pointerId !== pointerId) return;
+    if (board.gesture === gesture) gesture.move(move, target);
+  };
+  const end = (up) => {
+    if (up.pointerId !== pointerId) return;
+    window.removeEventListener("pointermove", onMove);
+    window.removeEventListener("pointerup", end);
+    window.removeEventListener("pointercancel", end);
+    board.root.classList.remove("dragging");
+    if (board.gesture === gesture) board.gesture = null;
+  };
+  window.addEventListener("pointermove", onMove);
+  window.addEventListener("pointerup", end);
+  window.addEventListener("pointercancel", end);
+}
+
+/** A number that follows the pointer sideways. */
+class Scrubbing {
+  constructor(board, place, { clientX, clientY }) {
+    this.board = board;
+    this.place = place;
+    this.start = { x: clientX, y: clientY, value: board.valueAt(place) };
+    this.isActive = false;
+    this.hasMoved = false;
+  }
+
+  move(event, input) {
+    const { board, place, start } = this;
+    const across = event.clientX - start.x;
+    if (!this.isActive) {
+      if (Math.abs(across) < SLACK) return;
+      if (Math.abs(event.clientY - start.y) > Math.abs(across)) {
+        board.gesture = null; // a scroll, not a scrub
+        return;
+      }
+      this.isActive = true;
+      board.root.classList.add("dragging");
+      board.lastNudged = null;
+    }
+    const step = event.shiftKey ? FINE_STEP : STEP;
+    const { value: limit } = board.data.limits;
+    const wanted = board.stepped(start.value, Math.trunc(across / PIXELS) * step);
+    this.set(Math.min(limit, Math.max(-limit, wanted)));
+    input.setSelectionRange(0, 0); // the press began to select the text it drags
+  }
+
+  set(value) {
+    const { board, place } = this;
+    const edit = { kind: "cell", ...board.address(place), value };
+    const last = board.pending.at(-1)?.value ?? board.valueAt(place);
+    if (value === last) return;
+    board.stream(edit, this.hasMoved, (waiting) => Object.assign(waiting, { value }));
+    this.hasMoved = true;
+  }
+
+  /** Escape: the number is what it was. */
+  cancel() {
+    this.set(this.start.value);
+    this.board.gesture = null;
+  }
+}
+
+/** Cells of the mask that the pointer passes: all allowed, or all forbidden, as the first one. */
+class Painting {
+  constructor(board, place) {
+    this.board = board;
+    this.isActive = true;
+    this.id = place.id;
+    this.allowed = board.valueAt(place) === null;
+    this.painted = new Set();
+    this.paint(place);
+  }
+
+  move(event) {
+    const node = this.board.root.getRootNode().elementFromPoint(event.clientX, event.clientY);
+    const place = node && view.cellOf(node);
+    if (place?.id === this.id) this.paint(place);
+  }
+
+  paint(place) {
+    const key = `${place.row},${place.column}`;
+    if (this.painted.has(key)) return;
+    const joins = this.painted.size > 0;
+    this.painted.add(key);
+    this.board.paint([place], this.allowed, joins);
+  }
+
+  cancel() {
+    this.board.gesture = null;
+  }
+}
+
+/** @param {Board} board @param {ClipboardEvent} event */
+export function onPaste(board, event) {
+  if (!event.target.matches(".number")) return;
+  const text = event.clipboardData?.getData("text/plain") ?? "";
+  if (!looksLikeBlock(text)) return; // one number is pasted into the text of its cell
+  event.preventDefault();
+  board.paste(view.cellOf(event.target), text);
+}

@@ -1,0 +1,278 @@
+/**
+ * One matrix on the board: a card with its caption and a table, built once for a shape and then
+ * repainted. Only what differs from the last painting touches the DOM, so that a number can be
+ * dragged at the speed of the screen.
+ *
+ * Texts of a learner go in through `textContent` and attributes only, never as markup.
+ */
+
+import { cellShade } from "./colour.js";
+import { element, nameOf, wording } from "./element.js";
+import { decimalsFor, formatCell, formatNumber } from "./number.js";
+
+/** @typedef {import("./view.js").Matrix} Matrix */
+/** @typedef {import("./view.js").Scene} Scene */
+
+export class Sheet {
+  /** @param {Matrix} matrix */
+  constructor(matrix) {
+    const [rows, columns] = [matrix.values.length, matrix.values[0].length];
+    this.matrix = matrix;
+    this.key = keyOf(matrix);
+    this.isX = matrix.id === "X";
+    this.caption = buildCaption(matrix, `${rows} × ${columns}`);
+    this.columnNames = Array.from({ length: columns }, () => element("th", { scope: "col" }));
+    this.rows = matrix.values.map((_, row) => new Row(matrix, row, columns));
+    this.cells = this.rows.map((row) => row.cells);
+    this.table = element(
+      "table",
+      { role: "grid" },
+      element("thead", {}, element("tr", { role: "row" }, element("td", {}), ...this.columnNames)),
+      element("tbody", {}, ...this.rows.map((row) => row.node)),
+    );
+    this.node = element(
+      "div",
+      { class: "card", "data-matrix": matrix.id, "data-editable": matrix.editable },
+      this.caption.node,
+      element("div", { class: "scroll" }, this.table),
+    );
+    this.node.style.setProperty("--columns", String(columns));
+    this.node.style.setProperty("--rows", String(rows));
+    if (this.isX) {
+      this.add = element("button", { class: "add", type: "button" });
+      this.node.append(this.add);
+    }
+    this.cells[0][0].target.tabIndex = 0;
+    this.isInView = true; // until the browser says otherwise
+    this.isStale = false; // whether it was out of view when the others were painted
+    this.isUnlabelled = false;
+  }
+
+  /**
+   * Writes numbers and colours, and what stands beside them where that changed.
+   *
+   * @param {Matrix} matrix
+   * @param {Scene} scene
+   */
+  paint(matrix, scene) {
+    const isSame = !this.isStale && this.isPaintedAs(matrix, scene);
+    this.matrix = matrix;
+    this.isUnlabelled = true;
+    this.isStale = scene.isQuick && !this.isInView;
+    if (this.isStale) return;
+    this.paintNames(matrix, scene);
+    if (!isSame) this.paintCells(matrix, scene);
+  }
+
+  /** Whether these numbers, marks and colours are what the cells show. */
+  isPaintedAs(matrix, { theme, changes, editing }) {
+    const values = JSON.stringify([matrix.values, changes.get(matrix.id)]);
+    const isSame = this.values === values && this.theme === theme && !this.node.contains(editing);
+    Object.assign(this, { values, theme });
+    return isSame;
+  }
+
+  /** What was left for later: cells that were out of view, and what a screen reader says. */
+  finish(scene) {
+    if (this.isStale) this.paint(this.matrix, { ...scene, isQuick: false });
+    if (this.isUnlabelled) this.label(scene);
+  }
+
+  paintNames(matrix, { data, say }) {
+    const rows = data.axes[matrix.rows];
+    const columns = data.axes[matrix.columns];
+    const words = [matrix.name, matrix.about, matrix.expression, say("add_token")];
+    const names = JSON.stringify([rows, columns, words]);
+    if (names === this.names) return;
+    this.names = names;
+    if (matrix.id === "softmax") this.node.dataset.opened = String(matrix.operation.row);
+    const { title, name, shape, expression, copy } = this.caption;
+    name.textContent = matrix.name;
+    title.title = matrix.about;
+    expression.replaceChildren(...withSubscripts(matrix.expression));
+    copy.title = say("copy_matrix", { name: matrix.name });
+    copy.setAttribute("aria-label", copy.title);
+    const label = `${matrix.symbol} ${matrix.name}, ${shape.textContent}`.trim();
+    this.table.setAttribute("aria-label", label);
+    this.columnNames.forEach((header, column) => {
+      header.textContent = columns[column];
+      header.title = columns[column];
+    });
+    this.rows.forEach((row, index) => row.rename(rows, index, say));
+    if (this.add) {
+      this.add.textContent = say("add_token");
+      this.add.disabled = rows.length >= data.limits.tokens;
+      this.add.title = this.add.disabled ? say("no_more_tokens", { most: data.limits.tokens }) : "";
+    }
+  }
+
+  /** What is typed into a cell was given up: its number must be written again. */
+  forget() {
+    this.values = null;
+  }
+
+  paintCells(matrix, { palette, theme, changes, editing }) {
+    const known = matrix.values.flat().filter((value) => value !== null);
+    const reach = Math.max(0, ...known.map(Math.abs));
+    const decimals = decimalsFor(known);
+    const before = changes.get(matrix.id);
+    matrix.values.forEach((values, row) =>
+      values.forEach((value, column) => {
+        const cell = this.cells[row][column];
+        const shade =
+          value === null || matrix.scale === "plain"
+            ? NO_SHADE
+            : cellShade(value, matrix.scale, reach, palette, theme);
+        const text =
+          value === null ? "−∞" : matrix.editable ? formatNumber(value) : formatCell(value, decimals);
+        cell.paint(text, shade, value === null, before?.[row][column] !== undefined);
+        if (cell.input && cell.node !== editing && cell.input.value !== text) {
+          cell.input.value = text;
+        }
+      }),
+    );
+  }
+
+  /** What a screen reader says of each cell. */
+  label({ data, say, changes }) {
+    const { matrix } = this;
+    this.isUnlabelled = false;
+    const rows = data.axes[matrix.rows];
+    const columns = data.axes[matrix.columns];
+    const key = wording("cell", matrix);
+    const before = changes.get(matrix.id);
+    matrix.values.forEach((values, row) =>
+      values.forEach((value, column) => {
+        const fields = { name: matrix.name, row: nameOf(rows, row), column: nameOf(columns, column) };
+        const label = say(key, { ...fields, value: number(value) });
+        const old = before?.[row][column];
+        this.cells[row][column].label(
+          old === undefined ? label : say("cell_was", { label, before: number(old) }),
+        );
+      }),
+    );
+  }
+
+  /** Lights the row of a token that is followed. @param {number | null} token */
+  follow(token) {
+    const row = this.matrix.rows === "tokens" ? token : null;
+    this.rows.forEach((each, index) => each.node.classList.toggle("followed", index === row));
+  }
+}
+
+/** What must be equal for the DOM of a sheet to serve another matrix. @param {Matrix} matrix */
+export function keyOf({ id, symbol, values, editable, paintable }) {
+  return JSON.stringify([id, symbol, values.length, values[0].length, editable, paintable]);
+}
+
+const NO_SHADE = { background: "", ink: "" };
+
+class Cell {
+  constructor(matrix, row, column) {
+    this.input = matrix.editable ? buildInput() : null;
+    this.node = element(
+      "td",
+      {
+        role: "gridcell",
+        "data-row": row,
+        "data-column": column,
+        class: matrix.paintable ? "paintable" : undefined,
+      },
+      ...(this.input ? [this.input] : []),
+    );
+    this.target = this.input ?? this.node;
+    this.target.tabIndex = -1;
+    this.text = this.background = this.ink = "";
+    this.isMasked = this.isMoved = false;
+  }
+
+  paint(text, { background, ink }, isMasked, isMoved) {
+    if (!this.input && text !== this.text) this.node.textContent = text;
+    if (background !== this.background) this.node.style.backgroundColor = background;
+    if (ink !== this.ink) this.node.style.color = ink;
+    if (isMasked !== this.isMasked) this.node.classList.toggle("masked", isMasked);
+    if (isMoved !== this.isMoved) this.node.classList.toggle("moved", isMoved);
+    Object.assign(this, { text, background, ink, isMasked, isMoved });
+  }
+
+  label(text) {
+    if (text !== this.said) this.target.setAttribute("aria-label", text);
+    this.said = text;
+  }
+}
+
+class Row {
+  constructor(matrix, row, columns) {
+    this.isX = matrix.id === "X";
+    this.cells = Array.from({ length: columns }, (_, column) => new Cell(matrix, row, column));
+    const header = element("th", { scope: "row" });
+    if (this.isX) {
+      this.name = element("input", {
+        class: "token",
+        "data-row": row,
+        spellcheck: "false",
+        dir: "auto",
+      });
+      this.remove = element("button", { class: "remove", type: "button", "data-row": row }, "×");
+      header.append(this.name, this.remove);
+    } else {
+      const isToken = matrix.rows === "tokens";
+      this.name = element("span", { dir: "auto", "data-token": isToken ? row : undefined });
+      header.append(this.name);
+    }
+    this.node = element("tr", { role: "row" }, header, ...this.cells.map((cell) => cell.node));
+  }
+
+  rename(names, row, say) {
+    const name = names[row];
+    this.name.title = name;
+    if (!this.isX) {
+      this.name.textContent = name;
+      return;
+    }
+    const isFocused = this.name.getRootNode().activeElement === this.name;
+    if (!isFocused) this.name.value = name;
+    this.name.setAttribute("aria-label", say("token", { number: row + 1 }));
+    this.remove.hidden = names.length === 1;
+    this.remove.setAttribute("aria-label", say("remove_token", { token: name }));
+    this.remove.title = say("remove_token", { token: name });
+  }
+}
+
+function buildInput() {
+  return element("input", {
+    class: "number",
+    type: "text",
+    autocomplete: "off",
+    spellcheck: "false",
+    enterkeyhint: "done",
+  });
+}
+
+function buildCaption(matrix, size) {
+  const name = element("span", { class: "name" });
+  const title = element("button", { class: "title", type: "button" });
+  if (matrix.symbol) {
+    title.append(element("span", { class: "symbol" }, ...withSubscripts(matrix.symbol)), " ");
+  }
+  title.append(name);
+  const shape = element("span", { class: "shape" }, size);
+  const expression = element("span", { class: "expression" });
+  const copy = element("button", {
+    class: "copy",
+    type: "button",
+    "aria-haspopup": "menu",
+    "data-screen-only": "",
+  });
+  const node = element("div", { class: "caption" }, title, shape, expression, copy);
+  return { node, title, name, shape, expression, copy };
+}
+
+/** An expression in which "_Q" is a subscript. */
+function withSubscripts(text) {
+  return text.split(/_(\w)/).map((part, index) => (index % 2 ? element("sub", {}, part) : part));
+}
+
+function number(value) {
+  return value === null ? "−∞" : formatNumber(value);
+}
