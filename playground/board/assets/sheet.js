@@ -114,9 +114,12 @@ export class Sheet {
   paintCells(matrix, { palette, theme, changes, editing }) {
     const known = matrix.values.flat().filter((value) => value !== null);
     const reach = Math.max(0, ...known.map(Math.abs));
-    const decimals = decimalsFor(known);
+    const ofAll = decimalsFor(known);
     const before = changes.get(matrix.id);
-    matrix.values.forEach((values, row) =>
+    matrix.values.forEach((values, row) => {
+      // Each step of an opened softmax has a size of its own.
+      const decimals =
+        matrix.scale === "plain" ? decimalsFor(values.filter((value) => value !== null)) : ofAll;
       values.forEach((value, column) => {
         const cell = this.cells[row][column];
         const shade =
@@ -129,8 +132,8 @@ export class Sheet {
         if (cell.input && cell.node !== editing && cell.input.value !== text) {
           cell.input.value = text;
         }
-      }),
-    );
+      });
+    });
   }
 
   /** What a screen reader says of each cell. */
