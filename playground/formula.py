@@ -75,11 +75,11 @@ def equations(experiment: Experiment, trace: ExperimentTrace) -> list[Equation]:
         added.append(Term(f"B{h}", trace.bias[0].shape))
     if experiment.mask.kinds:
         added.append(Term("M", one.allowed.shape))
-    if not added:
+    if not added and n_heads == 1:
         # \left and \right would reach over the buttons above the formula, and catch their clicks.
         softmax = rf"\operatorname{{softmax}}\Bigg({scores}\Bigg) <2>"
         lines.append(Equation(head, softmax, (Q, K_transposed, V)))
-    else:  # in two lines, which a phone has room for
+    else:  # in two lines, each of which fits a phone
         S = Term(f"S{h}", one.scores.shape)
         terms = "".join(f" + <{index}>" for index in range(2, 2 + len(added)))
         lines.append(Equation(S, scores + terms, (Q, K_transposed, *added)))
@@ -102,4 +102,4 @@ def equations(experiment: Experiment, trace: ExperimentTrace) -> list[Equation]:
 def markdown(experiment: Experiment, trace: ExperimentTrace) -> str:
     """All equations as one text, which breaks between them; one element draws faster than many."""
     lines = (equation.latex() for equation in equations(experiment, trace))
-    return " &emsp; ".join(rf"$\displaystyle {line}$" for line in lines)
+    return " &emsp; ".join(rf"$\displaystyle {{{line}}}$" for line in lines)  # braces: no break

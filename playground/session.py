@@ -57,8 +57,12 @@ def note_controls() -> None:
 
 
 def controls_have_changed() -> bool:
-    """Whether a control would be drawn otherwise than it was, or a notice waits."""
-    return bool(_work()["controls"] != _controls() or _work()["notice"])
+    """Whether what stands beside the board would be drawn otherwise than it was.
+
+    That is a control, or a notice that waits or has been told.
+    """
+    work = _work()
+    return bool(work["controls"] != _controls() or work["notice"] or work["told"])
 
 
 def _controls() -> Plain:
@@ -81,6 +85,7 @@ def _begin() -> None:
         "cell": None,
         "taken": {},
         "notice": None,
+        "told": False,
         "language": _first_language(),
         "head": _first_head(),
     }
@@ -248,7 +253,7 @@ def notify(notice: str, error: AttentionError | None = None) -> None:
 def pop_notice() -> Plain | None:
     """The message that waits to be shown, once."""
     notice: Plain | None = _work()["notice"]
-    _work()["notice"] = None
+    _work().update(notice=None, told=notice is not None)
     return notice
 
 
@@ -290,6 +295,8 @@ def _apply(
         return
     if not (joins and cell == work["cell"] and work["past"]):
         work["past"] = [*work["past"], _state()][-_MOST_STEPS:]
+    elif plain == work["past"][-1]["plain"]:  # dragged, and back again: no step at all
+        work["past"], cell = work["past"][:-1], None
     work.update(plain=plain, future=[], cell=cell)
     if layers is not None:
         work["layers"] = layers

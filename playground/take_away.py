@@ -76,7 +76,7 @@ def _save(t: Texts) -> None:
 
 
 def _made(kind: Kind, latest: Callable[[], Experiment]) -> str | bytes:
-    """The file of the experiment on screen; the board may have changed it since this was drawn."""
+    """The file of the experiment as the session has it, which the board may have changed since."""
     return kind.make(latest())
 
 

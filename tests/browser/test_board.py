@@ -2,7 +2,7 @@
 
 import ast
 import re
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
@@ -96,6 +96,40 @@ def test_a_click_is_no_drag(playground: Playground):
 
     assert playground.experiment().X[0, 0] == 4
     assert playground.page.url != before
+
+
+def test_a_drag_of_another_cell_takes_its_own_number(playground: Playground):
+    playground.type("X", 0, 0, "0.4")
+    playground.type("X", 0, 1, "0.4")
+    for column in (0, 1):
+        playground.drag("X", 0, column, 8)
+        playground.page.mouse.up()
+    playground.settle()
+
+    assert playground.experiment().X[0].tolist() == [0.5, 0.5]
+
+
+def test_a_digit_after_a_drag_types_over(playground: Playground):
+    playground.drag("X", 0, 0, 14)
+    playground.page.mouse.up()
+    playground.page.keyboard.type("7")
+    playground.page.keyboard.press("Enter")
+    playground.settle()
+
+    assert playground.experiment().X[0, 0] == 7
+
+
+def test_what_is_out_of_view_during_a_drag_is_right_after_it(playground: Playground):
+    playground.page.set_viewport_size({"width": 1280, "height": 420})
+    playground.page.get_by_role("button", name="Hold this version").click()
+    playground.drag("X", 0, 0, 7)
+    playground.page.mouse.move(640, 300)
+    playground.page.mouse.up()
+    playground.settle()
+    playground.input("X", 0, 0).focus()
+    playground.page.keyboard.press("-")
+
+    playground.assert_consistent()
 
 
 # --- paste and copy
@@ -226,7 +260,7 @@ def test_a_drag_over_the_mask_empties_a_row_and_says_what_that_means(playground:
     mouse.up()
 
     note = playground.page.locator(".message")
-    expect(note).to_contain_text("喜欢 may attend to nobody now")
+    expect(note).to_contain_text("“喜欢” may attend to nobody now")
     expect(note).to_contain_text("NaN")
     playground.settle()
     assert playground.text("weights", 1, 0) == "0"
@@ -245,6 +279,63 @@ def test_the_mask_is_painted_by_keyboard(playground: Playground):
 
     assert playground.experiment().mask.allowed(3)[0].tolist() == [True, False, True]
     playground.assert_consistent()
+
+
+def test_escape_takes_what_is_being_painted_back(playground: Playground):
+    playground.click("By hand")
+    playground.cell("mask", 0, 0).hover()
+    playground.page.mouse.down()
+    playground.cell("mask", 0, 1).hover()
+    playground.page.keyboard.press("Escape")
+    playground.page.mouse.up()
+    playground.settle()
+
+    assert playground.experiment().mask.allowed(3).all()
+    playground.assert_consistent()
+
+
+# --- what happens while Python is slow
+
+
+def test_a_number_in_typing_outlives_a_board_that_is_built_anew(playground: Playground):
+    """A token is added, which builds the board anew, while a number is being typed."""
+    playground.matrix("X").locator(".add").focus()
+    run = playground.page.locator("html").get_attribute("data-run")
+    playground.page.keyboard.press("Enter")
+    playground.input("W_V", 0, 0).focus()
+    playground.page.keyboard.type("7")
+    expect(playground.page.locator("html")).not_to_have_attribute("data-run", run)
+    playground.page.keyboard.type("7")
+    playground.page.keyboard.press("Enter")
+    playground.settle()
+
+    assert playground.experiment().n_tokens == 4
+    assert playground.experiment().W_V[0, 0, 0] == 77
+    playground.assert_consistent()
+
+
+def test_the_copied_link_holds_what_was_just_typed(playground: Playground):
+    playground.input("X", 0, 0).click()
+    playground.page.keyboard.type("3.25")
+    playground.page.get_by_role("button", name="Copy link").click()
+    expect(playground.page.locator(".message")).to_have_text("The link is copied.")
+
+    copied = parse_qs(urlsplit(playground.copied()).query)["e"][0]
+    assert link.decode(copied).X[0, 0] == 3.25
+
+
+def test_a_notice_goes_with_the_next_good_edit(playground: Playground):
+    playground.type("X", 0, 0, "2")
+    token = playground.matrix("X").locator("input.token").nth(1)
+    token.click()
+    token.fill("x" * 201)
+    playground.page.keyboard.press("Enter")
+    notice = playground.page.get_by_text("Nothing was changed")
+    expect(notice).to_be_visible()
+    playground.type("X", 0, 0, "3")
+
+    expect(notice).to_have_count(0)
+    assert playground.experiment().X[0, 0] == 3
 
 
 # --- difference
@@ -295,20 +386,20 @@ def test_undo_marks_what_it_brought_back(playground: Playground):
 
 
 def test_a_token_is_followed_from_x_to_the_output(playground: Playground):
-    playground.page.get_by_role("button", name="Follow 苹果 from X to the output").click()
+    playground.page.get_by_role("button", name="Follow “苹果” from X to the output").click()
 
     rows = playground.page.locator("tr.followed")
     ids = rows.evaluate_all("rows => rows.map((r) => r.closest('[data-matrix]').dataset.matrix)")
     assert ids == ["X", "Q", "K", "V", "scores", "scaled_scores", "weights", "output"]
     assert rows.evaluate_all("rows => rows.map((r) => r.rowIndex)") == [3] * len(ids)
     expect(playground.matrix("softmax").locator(".name")).to_have_text(
-        "softmax of 苹果, step by step"
+        "softmax of “苹果”, step by step"
     )
     expect(playground.page.locator(".seen li.followed")).to_contain_text("“苹果” looks")
     playground.visit("Guide", "What does each")
     playground.visit("Playground", "Change a number")
     expect(rows).to_have_count(len(ids))
-    playground.page.get_by_role("button", name="Follow 苹果 from X to the output").press("Enter")
+    playground.page.get_by_role("button", name="Follow “苹果” from X to the output").press("Enter")
     expect(rows).to_have_count(0)
 
 

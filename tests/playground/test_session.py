@@ -250,7 +250,7 @@ def test_a_fault_of_ours_leaves_everything_as_it_was_and_is_told_and_logged(work
     move(broken)
 
     assert session.pop_notice() == {"notice": "fault", "error": None, "fields": {}}
-    assert work == before
+    assert work == before | {"told": True}
     assert caplog.records[0].exc_info[0] is ZeroDivisionError
 
 
@@ -265,6 +265,37 @@ def test_reset_gives_the_preset_of_the_same_seed_and_can_be_undone(work):
 
     assert after == to_plain(Experiment.from_preset("random", seed=9))
     assert work["plain"] == edited
+
+
+def test_a_number_that_is_dragged_and_brought_back_is_no_step(work):
+    session.apply(set_cell(5.0))
+    steps = len(work["past"])
+    for number, value in enumerate([6.0, 7.0, 5.0], start=1):
+        edit = {"kind": "cell", "matrix": "X", "head": None, "row": 0, "column": 0}
+        edit |= {"number": number, "value": value, "joins": number > 1}
+        session.take({"mount": "m", "revision": session.revision(), "edits": [edit]})
+
+    assert len(work["past"]) == steps
+    assert session.experiment().X[0, 0] == 5.0
+
+
+def test_what_stands_beside_the_board_is_drawn_anew_only_when_it_changed(work):
+    def changed_by(change):
+        session.note_controls()
+        change()
+        return session.controls_have_changed()
+
+    assert changed_by(lambda: session.apply(set_cell(5.0)))  # the story is as it starts no more
+    assert not changed_by(lambda: session.apply(set_cell(6.0)))
+    assert not changed_by(lambda: session.apply(lambda e: e.with_token_renamed(0, "you")))
+    assert changed_by(lambda: session.apply(lambda e: e.with_token_added()))
+    assert changed_by(lambda: session.apply(lambda e: e.with_painted([(0, 1)], False)))
+    assert not changed_by(lambda: session.apply(lambda e: e.with_painted([(0, 2)], False)))
+    assert changed_by(lambda: session.apply(set_cell(2e6)))  # a notice waits
+    session.pop_notice()
+    assert session.controls_have_changed()  # and must go again
+    session.pop_notice()
+    assert not session.controls_have_changed()
 
 
 # --- the revision

@@ -106,6 +106,10 @@ export class Board {
   /** New numbers from Python. @param {view.BoardData} data */
   receive(data) {
     const isVoid = this.received && data.revision !== this.received.revision;
+    if (isVoid) {
+      this.stopGesture(); // it began on numbers that are gone
+      this.findAgain(this.received.axes.tokens, data.axes.tokens);
+    }
     const taken = data.taken[this.mount] ?? 0;
     this.pending = isVoid ? [] : this.pending.filter((edit) => edit.number > taken);
     this.received = data;
@@ -159,30 +163,51 @@ export class Board {
       this.view.finish();
       this.root.dataset.calm = "true";
     }, CALM);
-    this.view.tools.compare(memory.held !== null, countOf(this.changes), this.say);
+    this.view.tools.compare(memory.held, this.data, countOf(this.changes), this.say);
     this.show();
   }
 
   rebuild(outline, matrices) {
     const focus = view.focused(this.root);
     const address = focus && this.root.contains(focus) && view.addressOf(focus);
+    const { editing } = this;
+    const caret = editing && [focus?.selectionStart ?? 0, focus?.selectionEnd ?? 0];
     this.outline = outline;
-    this.editing = null;
-    this.gesture = null;
+    this.stopGesture();
     this.hovered = null;
     this.heldTitle = null;
     this.isRebuilding = true; // an element that is removed loses the focus, and says so
     this.view = new view.View(this.root, this.data, matrices, this.view);
     this.menu = new Menu(this.view.menu, this.root);
     this.isRebuilding = false;
+    if (editing && !this.isStillThere(editing)) {
+      editing.cell.classList.remove("editing");
+      this.editing = null;
+      this.view.sheets.get(editing.place.id)?.forget();
+    }
     if (!address) return;
     const cell = address.cell && this.view.cellAt(address.cell);
-    if (cell) this.focus(cell);
-    else view.find(this.root, address)?.focus();
+    if (!cell) {
+      view.find(this.root, address)?.focus();
+      return;
+    }
+    this.focus(cell);
+    if (this.editing) view.focusTarget(cell).setSelectionRange(...caret);
+  }
+
+  /** Whether the cell that is typed into is still on the board, and of the same head. */
+  isStillThere({ cell, place, head }) {
+    return this.root.contains(cell) && this.matrices.get(place.id)?.head === head;
+  }
+
+  stopGesture() {
+    this.gesture = null;
+    this.root.classList.remove("dragging");
   }
 
   /** A fault of ours: a calm sentence instead of the board; the next run builds it anew. */
   giveUp(sentence) {
+    clearTimeout(this.calm);
     this.outline = "";
     this.view = null;
     this.editing = null;
@@ -240,6 +265,19 @@ export class Board {
     if (pinned && hasQueries(pinned)) this.lastOpened = this.pin.row;
     else if (this.pin?.id !== OPENED) this.lastOpened = this.followedToken() ?? 0;
     return Math.min(this.lastOpened ?? 0, this.data.axes.tokens.length - 1);
+  }
+
+  /** After tokens came, went or were replaced: the one that is followed, if it is still there. */
+  findAgain(before, now) {
+    if (this.followed !== null && now[this.followed] !== before[this.followed]) {
+      const place = now.indexOf(before[this.followed]);
+      this.followed = place < 0 ? null : place;
+      store("follow", this.followed);
+    }
+    if (this.pin && !now.some((token) => before.includes(token))) {
+      this.pin = null;
+      store("pin", null);
+    }
   }
 
   followedToken() {
@@ -422,15 +460,18 @@ export class Board {
     if (misfit) return this.complain(cell, this.say(misfit.key, misfit.fields));
     if (this.editing) this.cancel();
     this.send({ kind: "block", ...this.address(place), values });
-    return this.update();
+    this.update();
+    return view.focusTarget(cell).select(); // so that the next digit types over, not behind
   }
 
   /** Typing begins. @param {number | null} beforeMinus the number before a "-" that nudged it */
   begin(cell, beforeMinus = null) {
     if (this.editing?.cell === cell) return;
-    const before = beforeMinus ?? this.valueAt(view.cellOf(cell));
+    const place = view.cellOf(cell);
+    const { head } = this.matrices.get(place.id);
+    const before = beforeMinus ?? this.valueAt(place);
     const wasMinus = beforeMinus !== null;
-    this.editing = { cell, before, textBefore: formatNumber(before), wasMinus };
+    this.editing = { cell, place, head, before, textBefore: formatNumber(before), wasMinus };
     cell.classList.add("editing");
     this.clearMessage();
   }
@@ -525,10 +566,23 @@ export class Board {
 
   // --- what is taken away
 
+  /** Waits until Python has taken all edits and the address bar shows them. */
+  settled() {
+    return new Promise((go) => {
+      const look = () => {
+        const isShown = document.documentElement.dataset.run === this.root.dataset.run;
+        if (this.pending.length === 0 && isShown) go();
+        else requestAnimationFrame(look);
+      };
+      look();
+    });
+  }
+
   offerCopies(button) {
     const { dataset } = button.closest("[data-matrix]");
-    const { name, values } = this.matrices.get(dataset.matrix);
     const copy = async (kind) => {
+      await this.settled();
+      const { name, values } = this.matrices.get(dataset.matrix);
       const isCopied = await copyText(formatBlock(values, kind));
       const fields = { name, rows: values.length, columns: values[0].length };
       this.tell(button, this.say(isCopied ? "copied" : "copy_matrix_failed", fields));
@@ -538,6 +592,7 @@ export class Board {
   }
 
   async copyLink(button) {
+    await this.settled();
     const { href, searchParams } = new URL(window.location.href);
     if (!searchParams.has("e")) return this.tell(button, this.say("link_too_long"));
     const isCopied = await copyText(href);
@@ -547,6 +602,7 @@ export class Board {
   offerPictures(button) {
     const save = async (kind) => {
       try {
+        await this.settled();
         const { boardSvg, download, svgToPng } = await import("./picture.js"); // seldom asked for
         const svg = boardSvg(this.root, this.say("picture_title"), window.location.href);
         const isSvg = kind === "svg";
@@ -672,9 +728,10 @@ function clipped(text) {
   return text.length > 20 ? `${text.slice(0, 20)}…` : text;
 }
 
-/** Whether the page is light or dark, by the background Streamlit gives. */
+/** Whether the page is light or dark, by the colour Streamlit gives; our own style may be late. */
 function themeOf(root) {
-  const background = getComputedStyle(root).backgroundColor;
+  const style = getComputedStyle(root);
+  const background = style.getPropertyValue("--st-background-color") || style.backgroundColor;
   return luminance(channels(background)) > 0.4 ? "light" : "dark";
 }
 

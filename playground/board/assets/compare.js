@@ -43,6 +43,17 @@ function evaluatedOnce(before, head) {
   return last.values;
 }
 
+/** How many matrices cannot be compared, since their size is another. */
+export function reshaped(before, now) {
+  const sizes = new Map(before.matrices.map(({ id, values }) => [id, sizeOf(values)]));
+  return now.matrices.filter(({ id, values }) => sizes.has(id) && sizes.get(id) !== sizeOf(values))
+    .length;
+}
+
+function sizeOf(values) {
+  return `${values.length} × ${values[0].length}`;
+}
+
 /** How many numbers moved. @param {Changes} changes */
 export function countOf(changes) {
   const cells = [...changes.values()].flat(2);

@@ -18,7 +18,7 @@ export function onPointerDown(board, event) {
   const place = view.cellOf(event.target);
   if (!place) return;
   if (board.isPaintable(place)) {
-    follow(board, event, new Painting(board, place));
+    follow(board, event, new Painting(board, place, event));
   } else if (event.target.matches(".number") && !board.editing) {
     follow(board, event, new Scrubbing(board, place, event));
   }
@@ -29,20 +29,20 @@ function follow(board, event, gesture) {
   const { target, pointerId } = event;
   board.gesture = gesture;
   const onMove = (move) => {
-    if (move.pointerId !== pointerId) return;
-    if (board.gesture === gesture) gesture.move(move, target);
+    if (move.pointerId === pointerId && board.gesture === gesture) gesture.move(move, target);
   };
   const end = (up) => {
     if (up.pointerId !== pointerId) return;
     window.removeEventListener("pointermove", onMove);
     window.removeEventListener("pointerup", end);
     window.removeEventListener("pointercancel", end);
-    board.root.classList.remove("dragging");
-    if (board.gesture === gesture) board.gesture = null;
+    if (board.gesture !== gesture) return;
+    board.stopGesture();
+    if (up.type === "pointerup") gesture.release(target);
   };
   window.addEventListener("pointermove", onMove);
   window.addEventListener("pointerup", end);
-  window.addEventListener("pointercancel", end);
+  window.addEventListener("pointercancel", end); // the browser scrolls instead
 }
 
 /** A number that follows the pointer sideways. */
@@ -51,17 +51,18 @@ class Scrubbing {
     this.board = board;
     this.place = place;
     this.start = { x: clientX, y: clientY, value: board.valueAt(place) };
+    this.value = this.start.value;
     this.isActive = false;
     this.hasMoved = false;
   }
 
   move(event, input) {
-    const { board, place, start } = this;
+    const { board, start } = this;
     const across = event.clientX - start.x;
     if (!this.isActive) {
       if (Math.abs(across) < SLACK) return;
       if (Math.abs(event.clientY - start.y) > Math.abs(across)) {
-        board.gesture = null; // a scroll, not a scrub
+        board.stopGesture(); // a scroll, not a scrub
         return;
       }
       this.isActive = true;
@@ -77,33 +78,43 @@ class Scrubbing {
 
   set(value) {
     const { board, place } = this;
+    if (value === this.value) return;
+    this.value = value;
     const edit = { kind: "cell", ...board.address(place), value };
-    const last = board.pending.at(-1)?.value ?? board.valueAt(place);
-    if (value === last) return;
     board.stream(edit, this.hasMoved, (waiting) => Object.assign(waiting, { value }));
     this.hasMoved = true;
+  }
+
+  release(input) {
+    if (this.isActive) input.select(); // so that the next digit types over, not behind
   }
 
   /** Escape: the number is what it was. */
   cancel() {
     this.set(this.start.value);
-    this.board.gesture = null;
+    this.board.stopGesture();
   }
 }
 
 /** Cells of the mask that the pointer passes: all allowed, or all forbidden, as the first one. */
 class Painting {
-  constructor(board, place) {
+  constructor(board, place, { pointerType, clientX }) {
     this.board = board;
     this.isActive = true;
     this.id = place.id;
+    this.first = place;
+    this.x = clientX;
     this.allowed = board.valueAt(place) === null;
-    this.painted = new Set();
-    this.paint(place);
+    this.painted = new Map(); // by their address, those that differed before
+    if (pointerType !== "touch") this.paint(place); // a finger may be about to scroll
   }
 
-  move(event) {
-    const node = this.board.root.getRootNode().elementFromPoint(event.clientX, event.clientY);
+  move({ clientX, clientY }) {
+    if (this.painted.size === 0) {
+      if (Math.abs(clientX - this.x) < SLACK) return;
+      this.paint(this.first);
+    }
+    const node = this.board.root.getRootNode().elementFromPoint(clientX, clientY);
     const place = node && view.cellOf(node);
     if (place?.id === this.id) this.paint(place);
   }
@@ -112,12 +123,21 @@ class Painting {
     const key = `${place.row},${place.column}`;
     if (this.painted.has(key)) return;
     const joins = this.painted.size > 0;
-    this.painted.add(key);
+    const differed = (this.board.valueAt(place) !== null) !== this.allowed;
+    this.painted.set(key, differed ? place : null);
     this.board.paint([place], this.allowed, joins);
   }
 
+  release() {
+    if (this.painted.size === 0) this.paint(this.first);
+  }
+
+  /** Escape: the cells are what they were. */
   cancel() {
-    this.board.gesture = null;
+    const changed = [...this.painted.values()].filter(Boolean);
+    if (changed.length) this.board.paint(changed, !this.allowed, true);
+    this.board.stopGesture();
+    this.board.clearMessage();
   }
 }
 

@@ -6,8 +6,8 @@
 
 import { formatNumber, isExact } from "./number.js";
 
-/** @typedef {"first" | "second" | "note"} Role which operand a piece belongs to; or words */
-/** @typedef {{id: string, row: number, column: number, role: Role, value: number}} Source */
+/** @typedef {"first" | "second" | "note" | "was"} Role which operand a piece is of; or words */
+/** @typedef {{id: string, row: number, column: number, role: Role, value: number | null}} Source */
 /** @typedef {{text: string, role?: Role, raised?: boolean}} Part a piece of the arithmetic */
 /** @typedef {{sources: Source[], parts: Part[]}} Explanation */
 /** @typedef {import("./view.js").Matrix} Matrix */
@@ -102,7 +102,9 @@ const EXPLAIN = {
     }
     const exponentials = terms.map((term) => [{ text: "e" }, { ...number(term), raised: true }]);
     const sum = [{ text: " / (" }, ...joined(exponentials, " + "), { text: ")" }];
-    return { sources: terms, parts: [...resultIs(result, ...terms), ...exponentials[column], ...sum] };
+    const isMasked = terms[column].value === null; // then the weight is exactly 0
+    const is = isMasked ? [{ text: "0 = " }] : resultIs(result, ...terms);
+    return { sources: terms, parts: [...is, ...exponentials[column], ...sum] };
   },
 
   softmax_steps(how) {

@@ -115,7 +115,7 @@ function writeOutPseudoElements(holder, copy) {
       const style = getComputedStyle(node, name);
       if (style.content === "none" || style.content === "normal") return [];
       const span = document.createElement("span");
-      span.textContent = style.content.match(/^"(.*)"/)?.[1].replace(/\\(.)/g, "$1") ?? "";
+      span.textContent = style.content.match(/^"((?:[^"\\]|\\.)*)"/)?.[1].replace(/\\(.)/g, "$1") ?? "";
       span.style.cssText = [...style].map((key) => `${key}: ${style[key]}`).join("; ");
       return [{ node, place: name === "::before" ? "prepend" : "append", span }];
     }),

@@ -55,13 +55,15 @@ export class Sheet {
    * @param {Scene} scene
    */
   paint(matrix, scene) {
-    const isSame = !this.isStale && this.isPaintedAs(matrix, scene);
     this.matrix = matrix;
     this.isUnlabelled = true;
     this.isStale = scene.isQuick && !this.isInView;
-    if (this.isStale) return;
+    if (this.isStale) {
+      this.forget();
+      return;
+    }
     this.paintNames(matrix, scene);
-    if (!isSame) this.paintCells(matrix, scene);
+    if (!this.isPaintedAs(matrix, scene)) this.paintCells(matrix, scene);
   }
 
   /** Whether these numbers, marks and colours are what the cells show. */
@@ -106,7 +108,7 @@ export class Sheet {
     }
   }
 
-  /** What is typed into a cell was given up: its number must be written again. */
+  /** The cells may show something else than was painted last: they must be painted again. */
   forget() {
     this.values = null;
   }
@@ -237,8 +239,8 @@ class Row {
     if (!isFocused) this.name.value = name;
     this.name.setAttribute("aria-label", say("token", { number: row + 1 }));
     this.remove.hidden = names.length === 1;
-    this.remove.setAttribute("aria-label", say("remove_token", { token: name }));
-    this.remove.title = say("remove_token", { token: name });
+    this.remove.title = say("remove_token", { token: nameOf(names, row) });
+    this.remove.setAttribute("aria-label", this.remove.title);
   }
 }
 
@@ -254,7 +256,11 @@ function buildInput() {
 
 function buildCaption(matrix, size) {
   const name = element("span", { class: "name" });
-  const title = element("button", { class: "title", type: "button" });
+  const title = element("button", {
+    class: "title",
+    type: "button",
+    "aria-describedby": "explanation", // which tells its formula while it has the focus
+  });
   if (matrix.symbol) {
     title.append(element("span", { class: "symbol" }, ...withSubscripts(matrix.symbol)), " ");
   }

@@ -2,6 +2,7 @@
  * The DOM of the board: built once for an outline, then repainted.
  */
 
+import { reshaped } from "./compare.js";
 import { element, nameOf, sayFrom } from "./element.js";
 import { Sheet, keyOf } from "./sheet.js";
 
@@ -140,6 +141,7 @@ export class View {
 
   /** What a painting left for when there is time. */
   finish() {
+    if (!this.scene) return; // not painted yet
     for (const sheet of this.sheets.values()) sheet.finish(this.scene);
   }
 
@@ -220,22 +222,26 @@ class Tools {
   rename({ data, say }) {
     const { tokens } = data.axes;
     this.chips.forEach((chip, row) => {
-      if (chip.textContent === tokens[row]) return;
-      chip.textContent = tokens[row];
       const label = say("follow_token", { token: nameOf(tokens, row) });
+      if (chip.title === label && chip.textContent === tokens[row]) return;
+      chip.textContent = tokens[row];
       chip.setAttribute("aria-label", label);
       chip.title = label;
     });
   }
 
-  compare(isHeld, count, say) {
+  /** @param {BoardData | null} held @param {BoardData} data @param {number} count of moved cells */
+  compare(held, data, count, say) {
+    const isHeld = held !== null;
     const key = isHeld ? "let_go" : "hold";
     this.hold.textContent = say(key);
     this.hold.title = say(`${key}_help`);
     this.hold.setAttribute("aria-pressed", String(isHeld));
-    const none = isHeld ? say("moved_nowhere") : "";
+    const others = isHeld ? reshaped(held, data) : 0;
+    const none = isHeld && !others ? say("moved_nowhere") : "";
     const some = say(isHeld ? "moved_since_hold" : "moved_since_edit", { count });
-    const text = count ? some : none;
+    const apart = others ? say("held_other_sizes", { count: others }) : "";
+    const text = [count ? some : none, apart].filter(Boolean).join(" · ");
     if (this.moved.textContent !== text) this.moved.textContent = text;
   }
 }
