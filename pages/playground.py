@@ -10,17 +10,19 @@ def draw(t: Texts) -> None:
     """The board and what goes with it, from the present experiment."""
     experiment, head = session.experiment(), session.head()
     trace = experiment.trace()
-    with st.container(horizontal=True, horizontal_alignment="distribute"):
+    heading = st.container(horizontal=True, horizontal_alignment="distribute")
+    equations = st.container()
+    board.show(t, experiment, trace, head)
+    shell.give_head_start()
+    with heading:
         st.title(t("lesson.playground.question"), width="content")
         controls.toolbar(t)
-    st.markdown(formula.markdown(experiment, trace), help=t("formula.hint"))
-    board.show(t, experiment, trace, head)
+    equations.markdown(formula.markdown(experiment, trace), help=t("formula.hint"))
     layers.panel(t, experiment)
     back_row.panel(t, experiment, trace, head)
 
 
 texts = shell.open_page(has_live_part=True)
 shell.live_part(draw)
-# After the board, which is what is waited for.
 with st.sidebar:
     controls.experiment_controls(texts)

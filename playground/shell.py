@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from playground.palette import Theme
 from playground.texts import LANGUAGES, Texts, escaped
 
 _ROUTED = "is_routed"
+_HEAD_START = 0.06  # seconds; measured in docs/decisions/0005
 _ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
 _log = logging.getLogger(__name__)
 
@@ -118,10 +120,22 @@ def live_part(draw: Callable[[Texts], None]) -> None:
                 st.rerun()
         with _calm():
             t = Texts(session.language())
-            _address_bar(t)
-            draw(t)
+            try:
+                draw(t)
+            finally:
+                _address_bar(t)  # the link is right even where a fault keeps the rest away
 
     part()
+
+
+def give_head_start() -> None:
+    """Let the browser draw what it has got so far, which is what the learner waits for.
+
+    Streamlit's page draws all messages that have come in one go, and the many elements of a
+    whole run take it several times as long as the board alone.
+    """
+    if st.session_state.get(_ROUTED):
+        time.sleep(_HEAD_START)
 
 
 def _language_control(t: Texts) -> None:

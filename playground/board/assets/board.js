@@ -112,9 +112,12 @@ export class Board {
     }
     const taken = data.taken[this.mount] ?? 0;
     this.pending = isVoid ? [] : this.pending.filter((edit) => edit.number > taken);
+    // Asking for a style makes the browser compute all of them, so it is asked seldom: Streamlit
+    // calls with the same data again when the theme changes.
+    const mayDiffer = !this.view || this.received === data;
     this.received = data;
     this.say = sayFrom(data.texts);
-    this.theme = themeOf(this.root); // before anything is written, or the browser lays out twice
+    if (mayDiffer) this.theme = themeOf(this.root);
     this.update(Boolean(this.gesture?.isActive));
     if (this.pending.some((edit) => edit.isWaiting)) this.deliver();
     else this.wait(); // Python is at work: no reason to repeat anything yet
