@@ -15,7 +15,10 @@ st.markdown(t.long("guide"))
 st.subheader(t("guide.symbols"))
 st.table(
     {
-        t("guide.symbol"): [f"${matrix.symbol}$" if matrix.symbol else "" for matrix in matrices],
+        # With the space, a cell is wide enough for its subscript and doesn't scroll by two pixels.
+        t("guide.symbol"): [
+            rf"${matrix.symbol}\;$" if matrix.symbol else "" for matrix in matrices
+        ],
         t("guide.name"): [t(f"matrix.{matrix.text_id}.name") for matrix in matrices],
         t("guide.shape"): [" × ".join(map(str, matrix.values.shape)) for matrix in matrices],
         t("guide.meaning"): [t(f"matrix.{matrix.text_id}.about") for matrix in matrices],

@@ -423,9 +423,7 @@ def test_what_is_scrolled_out_of_sight_is_in_the_picture(playground: Playground)
     )
     page.set_viewport_size({"width": 390, "height": 844})
     open_board(page, playground.url, wide.with_output_projection(True))
-    page.evaluate(
-        "() => { for (const s of window.board().querySelectorAll('.scroll')) s.scrollLeft = 60; }"
-    )
+    page.evaluate(_SCROLL_ALL)
     before = page.evaluate(_STATE)
     assert max(before["scrolled"]) == 60
 
@@ -679,3 +677,14 @@ def test_a_failed_copy_is_told(copying: Playground):
     page.evaluate("() => { document.execCommand = () => { throw new Error('no'); }; }")
     assert page.evaluate("(text) => clipboard_.copyText(text)", TEXT) is False
     expect(page.locator("textarea")).to_have_count(0)
+
+
+# What is out of view takes no scrolling: the browser has not laid it out.
+_SCROLL_ALL = """async () => {
+  const frame = () => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)));
+  for (const scroll of window.board().querySelectorAll(".scroll")) {
+    scroll.scrollIntoView({ block: "center" });
+    await frame();
+    scroll.scrollLeft = 60;
+  }
+}"""

@@ -96,6 +96,7 @@ function pageColour(root) {
  */
 function unrolled(root) {
   const copy = root.cloneNode(true);
+  copy.classList.remove("large"); // what is out of view is laid out too
   for (const node of copy.querySelectorAll(SCREEN_ONLY)) node.remove();
   const holder = document.createElement("div");
   holder.dataset.picture = "";
