@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 # The lessons need one thread of torch, and two make tiny models much slower.
 export OMP_NUM_THREADS := 1
 
-.PHONY: run test check fix browser screenshots clean
+.PHONY: run test check fix browser screenshots bench clean
 
 run: $(VENV)/app
 	$(BIN)/python -m streamlit run app.py
@@ -30,6 +30,9 @@ browser: $(VENV)/dev
 
 screenshots: browser
 	$(BIN)/python -m tests.browser.screenshots
+
+bench: browser
+	$(BIN)/python -m benchmarks
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
