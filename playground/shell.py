@@ -120,10 +120,12 @@ def live_part(draw: Callable[[Texts], None]) -> None:
                 st.rerun()
         with _calm():
             t = Texts(session.language())
+            place = st.container()
             try:
                 draw(t)
             finally:
-                _address_bar(t)  # the link is right even where a fault keeps the rest away
+                with place:  # the link is right even where a fault keeps the rest away
+                    _address_bar(t)
 
     part()
 
@@ -164,13 +166,14 @@ def _address_bar(t: Texts) -> None:
 
 
 def _notice(t: Texts) -> None:
+    place = st.empty()  # there without a notice too, or what stands below would be made anew
     notice = session.pop_notice()
     if notice is None:
         return
     reason = ""
     if notice["error"]:
         reason = phrase(t, notice["error"], notice["fields"])
-    st.warning(t(f"notice.{notice['notice']}", reason=reason), icon=":material/info:")
+    place.warning(t(f"notice.{notice['notice']}", reason=reason), icon=":material/info:")
 
 
 def phrase(t: Texts, error: str, fields: dict[str, object]) -> str:

@@ -371,7 +371,8 @@ export class Board {
    */
   stream(edit, joins, merge) {
     const last = this.pending.at(-1);
-    if (joins && last?.isWaiting) {
+    const isOfSameKind = last?.kind === edit.kind && last.allowed === edit.allowed;
+    if (joins && last?.isWaiting && isOfSameKind) {
       merge(last);
     } else {
       this.sent += 1;

@@ -86,6 +86,7 @@ function keyOnCell(board, event, place) {
     board.begin(event.target.closest("[role=gridcell]"));
     return true;
   }
+  if (key.length === 1) event.target.select(); // a digit types over what is there
   return false;
 }
 
