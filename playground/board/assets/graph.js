@@ -91,7 +91,8 @@ const EXPLAIN = {
     const a = at(A, row, column, "first");
     const m = at(M, row, column, "second");
     const reason = note(ruling(M.operation, row, column, result, say));
-    const parts = [...resultIs(result, a), number(a), { text: " + " }, factor(m), reason];
+    const is = result === null ? [{ text: "−∞ = " }] : resultIs(result, a);
+    const parts = [...is, number(a), { text: " + " }, factor(m), reason];
     return { sources: [a, m], parts };
   },
 
