@@ -15,7 +15,7 @@ import { onPaste, onPointerDown } from "./gestures.js";
 import { explain } from "./graph.js";
 import { onKey } from "./keyboard.js";
 import { Menu } from "./menu.js";
-import { formatNumber, parseNumber } from "./number.js";
+import { formatNumber, formatScore, parseNumber } from "./number.js";
 import { OPENED, hasQueries, opened, steps } from "./opened.js";
 import * as view from "./view.js";
 
@@ -248,8 +248,7 @@ export class Board {
     const explanation = explain(this.matrices, cell, this.say);
     const old = this.changes.get(cell.id)?.[cell.row][cell.column];
     if (old === undefined) return explanation;
-    const before = old === null ? "−∞" : formatNumber(old);
-    const was = { text: ` ${this.say("was", { before })}`, role: "was" };
+    const was = { text: ` ${this.say("was", { before: formatScore(old) })}`, role: "was" };
     return { ...explanation, parts: [...explanation.parts, was] };
   }
 
@@ -682,7 +681,7 @@ function tooltip(board, target) {
   const { id, row, column } = board.hovered;
   const old = board.changes.get(id)?.[row][column];
   if (old === undefined) cell.removeAttribute("title");
-  else cell.title = board.say("was", { before: old === null ? "−∞" : formatNumber(old) });
+  else cell.title = board.say("was", { before: formatScore(old) });
 }
 
 /**

@@ -4,7 +4,7 @@
  * Every number comes from the matrices that are shown; nothing is computed here.
  */
 
-import { formatNumber, isExact } from "./number.js";
+import { formatNumber, formatScore, isExact } from "./number.js";
 
 /** @typedef {"first" | "second" | "note" | "was"} Role which operand a piece is of; or words */
 /** @typedef {{id: string, row: number, column: number, role: Role, value: number | null}} Source */
@@ -206,7 +206,7 @@ function note(text) {
 
 /** @param {{value: number | null, role?: Role}} source @returns {Part} */
 function number({ value, role }) {
-  return { text: value === null ? "−∞" : formatNumber(value), role };
+  return { text: formatScore(value), role };
 }
 
 /** A number after an operator: negative ones in brackets. */

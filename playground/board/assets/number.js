@@ -98,6 +98,11 @@ export function formatNumber(value) {
   return tidy(trimmed(value.toFixed(size < 1000 ? 4 : 1)));
 }
 
+/** The same for a score, which may be null: minus infinity. @param {number | null} value */
+export function formatScore(value) {
+  return value === null ? "−∞" : formatNumber(value);
+}
+
 /**
  * Whether a text shows a number exactly, so that "=" may stand before it.
  *

@@ -3,7 +3,7 @@
  */
 
 import { nameOf } from "./element.js";
-import { formatNumber } from "./number.js";
+import { formatScore } from "./number.js";
 
 /** @typedef {import("./view.js").BoardData} BoardData */
 /** @typedef {import("./view.js").Matrix} Matrix */
@@ -23,7 +23,7 @@ export function opened(data, row, say) {
   const scores = data.matrices.find((matrix) => matrix.id === weights.operation.of[0]);
   const { maximum, shifted, exponentials, total } = data.softmax;
   const isEmpty = total[row][0] === null;
-  const sums = { maximum: shown(maximum[row][0]), total: shown(total[row][0]) };
+  const sums = { maximum: formatScore(maximum[row][0]), total: formatScore(total[row][0]) };
   return {
     id: OPENED,
     symbol: "",
@@ -51,8 +51,4 @@ export function steps(say) {
 /** Whether a cell of this matrix stands in a row of queries, so that its softmax can be opened. */
 export function hasQueries(matrix) {
   return matrix.rows === "tokens" && matrix.columns === "tokens";
-}
-
-function shown(value) {
-  return value === null ? "−∞" : formatNumber(value);
 }

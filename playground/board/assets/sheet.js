@@ -8,7 +8,7 @@
 
 import { cellShade } from "./colour.js";
 import { element, nameOf, wording } from "./element.js";
-import { decimalsFor, formatCell, formatNumber } from "./number.js";
+import { decimalsFor, formatCell, formatNumber, formatScore } from "./number.js";
 
 /** @typedef {import("./view.js").Matrix} Matrix */
 /** @typedef {import("./view.js").Scene} Scene */
@@ -149,10 +149,10 @@ export class Sheet {
     matrix.values.forEach((values, row) =>
       values.forEach((value, column) => {
         const fields = { name: matrix.name, row: nameOf(rows, row), column: nameOf(columns, column) };
-        const label = say(key, { ...fields, value: number(value) });
+        const label = say(key, { ...fields, value: formatScore(value) });
         const old = before?.[row][column];
         this.cells[row][column].label(
-          old === undefined ? label : say("cell_was", { label, before: number(old) }),
+          old === undefined ? label : say("cell_was", { label, before: formatScore(old) }),
         );
       }),
     );
@@ -280,8 +280,4 @@ function buildCaption(matrix, size) {
 /** An expression in which "_Q" is a subscript. */
 function withSubscripts(text) {
   return text.split(/_(\w)/).map((part, index) => (index % 2 ? element("sub", {}, part) : part));
-}
-
-function number(value) {
-  return value === null ? "−∞" : formatNumber(value);
 }
