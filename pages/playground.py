@@ -2,27 +2,63 @@
 
 import streamlit as st
 
-from playground import back_row, board, controls, formula, layers, session, shell
+from playground import (
+    address_bar,
+    back_row,
+    board,
+    controls,
+    formula,
+    layers,
+    parts,
+    session,
+    shell,
+)
 from playground.texts import Texts
 
 
-def draw(t: Texts) -> None:
-    """The board and what goes with it, from the present experiment."""
-    experiment, head = session.experiment(), session.head()
-    trace = experiment.trace()
-    heading = st.container(horizontal=True, horizontal_alignment="distribute")
-    equations = st.container()
-    board.show(t, experiment, trace, head)
-    shell.give_head_start()
-    with heading:
-        st.title(t("lesson.playground.question"), width="content")
-        controls.toolbar(t)
-    equations.markdown(formula.markdown(experiment, trace), help=t("formula.hint"))
-    layers.panel(t, experiment)
-    back_row.panel(t, experiment, trace, head)
+def draw_board(t: Texts) -> None:
+    """The board, and the sizes beside it."""
+    above = st.container()  # always there, or what stands below would be made anew
+    experiment = session.experiment()
+    try:
+        board.show(t, experiment, experiment.trace(), session.head())
+    except Exception:
+        address_bar.show(t)  # the link is right even where a fault keeps the board away
+        raise
+    with above:
+        address_bar.warn(t)
+    with place_of_sizes:
+        controls.sizes(t)
 
 
-texts = shell.open_page(has_live_part=True)
-shell.live_part(draw)
+def draw_equations(t: Texts) -> None:
+    """What is computed, with the shapes."""
+    st.markdown(equations(), help=t("formula.hint"))
+
+
+def equations() -> str:
+    """The equations of the experiment, as Markdown."""
+    experiment = session.experiment()
+    return formula.markdown(experiment, experiment.trace())
+
+
+t = shell.open_page(has_board=True)
+heading = st.container(horizontal=True, horizontal_alignment="distribute")
+above_board = st.container()
 with st.sidebar:
-    controls.experiment_controls(texts)
+    upper, place_of_sizes, lower = st.container(), st.container(), st.container()
+controls.begin()
+shell.part(parts.BOARD, draw_board, session.shown)  # first, as it is what one waits for
+shell.give_head_start()
+with heading:
+    st.title(t("lesson.playground.question"), width="content")
+    shell.part("toolbar", controls.toolbar, controls.toolbar_shows)
+with above_board:
+    shell.part("equations", draw_equations, equations)
+shell.part("layers", layers.panel, layers.shows)
+shell.part("back_row", back_row.panel, back_row.shows)
+with upper:
+    controls.beginning(t)
+with lower:
+    controls.settings(t)
+parts.note(parts.PAGE, controls.are_right)

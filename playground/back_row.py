@@ -3,20 +3,28 @@
 import streamlit as st
 
 from attention_core import Experiment, ExperimentTrace
-from playground import figures, shell
+from playground import figures, session, shell
 from playground.figures import ImageFormat, Panel
 from playground.pipeline import axis_labels, pipeline
 from playground.texts import Texts
 
-_KEY, _FORMAT = "back_row", "back_row_format"
+SECTION_KEY, _FORMAT = "back_row", "back_row_format"
 _FORMATS: tuple[ImageFormat, ...] = ("png", "svg")
 
 
-def panel(t: Texts, experiment: Experiment, trace: ExperimentTrace, head: int) -> None:
+def shows() -> object:
+    """What the section is drawn from: nothing that changes, while it is closed."""
+    return session.shown() if st.session_state.get(SECTION_KEY) else None
+
+
+def panel(t: Texts) -> None:
     """The section with the picture, drawn only while it is open: Plotly is slow to redraw."""
-    section = st.expander(t("figure.title"), icon=":material/groups:", key=_KEY, on_change="rerun")
+    section = st.expander(
+        t("figure.title"), icon=":material/groups:", key=SECTION_KEY, on_change="rerun"
+    )
     if not section.open:
         return
+    experiment = session.experiment()
     with section:
         chosen = st.segmented_control(
             t("figure.format"),
@@ -27,7 +35,9 @@ def panel(t: Texts, experiment: Experiment, trace: ExperimentTrace, head: int) -
             required=True,
             help=t("figure.hint"),
         )
-        figure = figures.heatmaps(_panels(t, experiment, trace, head), shell.theme())
+        figure = figures.heatmaps(
+            _panels(t, experiment, experiment.trace(), session.head()), shell.theme()
+        )
         config = figures.config(chosen)
         st.plotly_chart(figure, key="figure", theme=None, config=config, alt=t("figure.alt"))
 

@@ -7,10 +7,16 @@ browser fetch new files after an update.
 
 Streamlit 1.67 puts a new script tag into the page at every change of the data of a component
 whose script is a file, and waits for it behind all else that is to be loaded and drawn. So the
-script is a text after all, of a few lines, that imports the file.
+script is a text after all, of a few lines, that imports the file. It asks for all modules that
+the file imports at once, since the browser would hear of each only from the one before.
+
+The data travels as the bytes of a JSON text: of a dictionary, Streamlit asks of each value
+whether it is a data frame, and loads pandas and pyarrow in order to ask.
 """
 
 import hashlib
+import json
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -27,18 +33,30 @@ _registering = threading.Lock()  # two first visitors may come at once
 # The address of Streamlit's own script tells where the server is, below whatever path it runs.
 _LOADER = """\
 const streamlit = document.querySelector('script[src*="static/js/index"]').src;
-const file = new URL("../../_stcore/bidi-components/{component}/{script}", streamlit).href;
-let draw;
+const files = {scripts}.map((script) =>
+  new URL(`../../_stcore/bidi-components/{component}/${{script}}`, streamlit).href);
+for (const href of files) {{
+  const link = Object.assign(document.createElement("link"), {{ rel: "modulepreload", href }});
+  document.head.append(link);
+}}
+let draw, bytes, data;
+const drawn = (component) => {{
+  if (bytes !== component.data) data = JSON.parse(new TextDecoder().decode(component.data));
+  bytes = component.data;
+  return draw({{ ...component, data }});
+}};
 export default (component) => {{
-  if (draw) return draw(component);
+  if (draw) return drawn(component);
   let leave = () => {{ leave = null; }};
-  import(file).then((module) => {{
+  import(files[0]).then((module) => {{
     draw = module.default;
-    if (leave) leave = draw(component);
+    if (leave) leave = drawn(component);
   }});
   return () => leave?.();
 }};
 """
+
+_IMPORT = re.compile(r'^(?:import|export)\b[^;]*?\bfrom "\./([^"]+)";', re.MULTILINE)
 
 
 class Component:
@@ -51,7 +69,8 @@ class Component:
         self._config = ComponentConfig(f"{name}-{digest[:8]}", _ASSETS)
         self._full_name = f"{_PACKAGE}.{self._config.name}"
         self._html = html
-        self._js = _LOADER.format(component=self._full_name, script=f"{name}.js")
+        scripts = json.dumps(_with_imports(folder / _ASSETS, f"{name}.js"))
+        self._js = _LOADER.format(component=self._full_name, scripts=scripts)
         self._css = f"{name}.css" if is_styled else None
 
     def __call__(self, *, key: str, data: dict[str, Any], **callbacks: Any) -> None:
@@ -62,9 +81,18 @@ class Component:
         draw = st.components.v2.component(
             self._full_name, html=self._html, js=self._js, css=self._css
         )
-        draw(key=key, data=data, **callbacks)
+        draw(key=key, data=json.dumps(data, allow_nan=False).encode(), **callbacks)
 
     def _register(self, manager: BidiComponentManager) -> None:
         if manager.get_component_asset_root(self._full_name) is None:
             manifest = ComponentManifest(_PACKAGE, "1", [self._config])
             manager.register_from_manifest(manifest, self._folder)
+
+
+def _with_imports(folder: Path, script: str) -> list[str]:
+    """A script and all that it needs before it can run, each once."""
+    found = [script]
+    for name in found:  # grows meanwhile
+        text = (folder / name).read_text(encoding="utf-8")
+        found += [other for other in _IMPORT.findall(text) if other not in found]
+    return list(dict.fromkeys(found))

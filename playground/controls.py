@@ -15,61 +15,105 @@ from attention_core.canvas import MAX_D_K, MAX_D_MODEL, MAX_HEADS, MAX_SEED
 from attention_core.experiment import MASK_KINDS
 from attention_core.presets import ENCODINGS
 from playground import sentence_form, session, take_away
+from playground.parts import BOARD, answering
 from playground.texts import Texts, small
 
-_DRAWN = "drawn"  # what each widget showed when it was drawn last
+_DRAWN = "drawn"  # what each widget shows: as it was drawn, or as it was set since
 
 Change = Callable[[Experiment, Any], Experiment]
 
 
-def experiment_controls(t: Texts) -> None:
-    """Preset, sentence, sizes, mask, scaling, positions, output projection, seed and files."""
-    e = session.experiment()
-    _preset(t, e)
+def are_right() -> bool:
+    """Whether the controls show what is so, and need not be drawn anew."""
+    return bool(st.session_state.get(_DRAWN) == _values(session.experiment()))
+
+
+def _values(e: Experiment) -> dict[str, Any]:
+    """What the controls show, by their keys; a mask's sizes only while there is such a mask."""
+    values: dict[str, Any] = {
+        "preset": e.preset,
+        "is_as_it_starts": is_untouched(to_plain(e)),
+        "d_model": e.d_model,
+        "d_k": e.d_k,
+        "n_heads": e.n_heads,
+        "mask": list(e.mask.kinds),
+        "is_scaled": e.is_scaled,
+        "encoding": e.encoding,
+        "has_W_O": e.W_O is not None,
+        "seed": e.seed,
+    }
+    if "padding" in e.mask.kinds:
+        values |= {"n_tokens": e.n_tokens, "n_padding": min(e.mask.n_padding, e.n_tokens)}
+    if "window" in e.mask.kinds:
+        most = e.n_tokens - 1
+        values |= {
+            "n_tokens": e.n_tokens,
+            "before": min(e.mask.before, most),
+            "after": min(e.mask.after, most),
+        }
+    return values
+
+
+def begin() -> None:
+    """The whole page is being drawn, its controls from the experiment as it is now."""
+    st.session_state[_DRAWN] = _values(session.experiment())
+
+
+def beginning(t: Texts) -> None:
+    """What the experiment starts from: a preset or a sentence."""
+    _preset(t, session.experiment())
     sentence_form.form(t)
-    _size(t, "d_model", e.d_model, MAX_D_MODEL)
-    _size(t, "d_k", e.d_k, MAX_D_K)
-    _size(t, "n_heads", e.n_heads, MAX_HEADS)
-    _mask(t, e)
-    _seeded("is_scaled", e.is_scaled)
+
+
+def sizes(t: Texts) -> None:
+    """Widths and number of heads; all the same part as the board, as they answer soonest."""
+    _size(t, "d_model", MAX_D_MODEL)
+    _size(t, "d_k", MAX_D_K)
+    _size(t, "n_heads", MAX_HEADS)
+
+
+def settings(t: Texts) -> None:
+    """Mask, scaling, positions, output projection, seed and files."""
+    _mask(t, session.experiment())
+    _seed_widget("is_scaled")
     st.toggle(
         t("control.is_scaled"),
         key="is_scaled",
-        on_change=_commit,
+        on_change=answering(_commit),
         args=("is_scaled", lambda e, value: replace(e, is_scaled=value)),
     )
     _explanation(t("control.is_scaled_help"))
-    _seeded("encoding", e.encoding)
+    _seed_widget("encoding")
     st.selectbox(
         t("control.encoding"),
         ENCODINGS,
         format_func=lambda kind: t(f"control.encoding_{kind}"),
         key="encoding",
         help=t("control.encoding_help"),
-        on_change=_commit,
+        on_change=answering(_commit),
         args=("encoding", lambda e, value: replace(e, encoding=value)),
     )
-    _seeded("has_W_O", e.W_O is not None)
+    _seed_widget("has_W_O")
     st.toggle(
         t("control.has_W_O"),
         key="has_W_O",
-        on_change=_commit,
+        on_change=answering(_commit),
         args=("has_W_O", Experiment.with_output_projection),
     )
     _explanation(t("control.has_W_O_help"))
-    _random(t, e)
+    _random(t)
     take_away.panel(t)
 
 
 def toolbar(t: Texts) -> None:
     """Undo, redo, reset, and which head the board follows."""
     e = session.experiment()
-    with st.container(horizontal=True, vertical_alignment="center", width="content"):
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="right"):
         _button(t, "undo", ":material/undo:", session.undo, disabled=not session.can_undo())
         _button(t, "redo", ":material/redo:", session.redo, disabled=not session.can_redo())
         _button(t, "reset", ":material/restart_alt:", session.reset)
         if e.n_heads > 1:
-            _seeded("head", session.head())
+            st.session_state["head"] = session.head()
             st.segmented_control(
                 t("control.head"),
                 range(e.n_heads),
@@ -77,35 +121,51 @@ def toolbar(t: Texts) -> None:
                 key="head",
                 required=True,
                 label_visibility="collapsed",
-                on_change=lambda: session.show_head(st.session_state["head"]),
+                on_change=answering(_show_head),
             )
 
 
+def toolbar_shows() -> tuple[object, ...]:
+    """What the toolbar is drawn from."""
+    sizes = session.experiment().n_heads, session.head()
+    return session.can_undo(), session.can_redo(), *sizes
+
+
+def _show_head() -> None:
+    session.show_head(st.session_state["head"])
+
+
 def _preset(t: Texts, e: Experiment) -> None:
-    _seeded("preset", e.preset)
+    _seed_widget("preset")
     st.selectbox(
         t("control.preset"),
         list(PRESETS),
         format_func=lambda name: t(f"preset.{name}.name"),
         key="preset",
         help=t("control.preset_help"),
-        on_change=_commit,
+        on_change=answering(_commit),
         args=("preset", lambda e, name: Experiment.from_preset(name, seed=e.seed), True),
     )
     story = t(f"preset.{e.preset}.story")
-    is_as_it_starts = is_untouched(to_plain(e))
+    is_as_it_starts = st.session_state[_DRAWN]["is_as_it_starts"]
     _explanation(story if is_as_it_starts else t("control.story_at_start", story=story))
 
 
-def _size(t: Texts, name: str, size: int, most: int) -> None:
+def _size(t: Texts, name: str, most: int) -> None:
     moves_cells = name in ("d_k", "n_heads")
     _slider(
-        t, name, size, 1, most, lambda e, value: e.resized(**{name: value}), moves_cells=moves_cells
+        t,
+        name,
+        1,
+        most,
+        lambda e, value: e.resized(**{name: value}),
+        moves_cells=moves_cells,
+        on=BOARD,
     )
 
 
 def _mask(t: Texts, e: Experiment) -> None:
-    _seeded("mask", list(e.mask.kinds))
+    _seed_widget("mask")
     st.pills(
         t("control.mask"),
         MASK_KINDS,
@@ -113,51 +173,51 @@ def _mask(t: Texts, e: Experiment) -> None:
         format_func=lambda kind: t(f"control.mask_{kind}"),
         key="mask",
         help=t("control.mask_help"),
-        on_change=_commit,
+        on_change=answering(_commit),
         args=("mask", lambda e, kinds: replace(e, mask=replace(e.mask, kinds=tuple(kinds)))),
     )
     if "padding" in e.mask.kinds:
-        _mask_size(t, "n_padding", e.mask.n_padding, e.n_tokens)
+        _mask_size(t, "n_padding", e.n_tokens)
     if "window" in e.mask.kinds:
         if e.n_tokens == 1:
             st.caption(t("control.window_of_one"))
             return
-        _mask_size(t, "before", e.mask.before, e.n_tokens - 1)
-        _mask_size(t, "after", e.mask.after, e.n_tokens - 1)
+        _mask_size(t, "before", e.n_tokens - 1)
+        _mask_size(t, "after", e.n_tokens - 1)
 
 
-def _mask_size(t: Texts, name: str, size: int, most: int) -> None:
+def _mask_size(t: Texts, name: str, most: int) -> None:
     def change(e: Experiment, value: Any) -> Experiment:
         return replace(e, mask=replace(e.mask, **{name: value}))
 
-    _slider(t, name, min(size, most), 0, most, change)
+    _slider(t, name, 0, most, change)
 
 
 def _slider(
     t: Texts,
     name: str,
-    value: int,
     low: int,
     high: int,
     change: Change,
     *,
     moves_cells: bool = False,
+    on: str = "",
 ) -> None:
-    _seeded(name, value)
+    _seed_widget(name)
     st.slider(
         t(f"control.{name}"),
         low,
         high,
         key=name,
         help=t(f"control.{name}_help"),
-        on_change=_commit,
+        on_change=answering(_commit, on=on),
         args=(name, change, moves_cells),
     )
 
 
-def _random(t: Texts, e: Experiment) -> None:
+def _random(t: Texts) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        _seeded("seed", e.seed)
+        _seed_widget("seed")
         st.number_input(
             t("control.seed"),
             0,
@@ -165,7 +225,7 @@ def _random(t: Texts, e: Experiment) -> None:
             value=None,  # emptied, it is None and changes nothing, rather than 0
             key="seed",
             help=t("control.seed_help"),
-            on_change=_commit,
+            on_change=answering(_commit),
             args=("seed", lambda e, value: e.randomized(int(value)), True),
             width=140,
         )
@@ -173,7 +233,7 @@ def _random(t: Texts, e: Experiment) -> None:
             t("control.randomize"),
             icon=":material/casino:",
             help=t("control.randomize_help"),
-            on_click=session.apply,
+            on_click=answering(session.apply),
             args=(lambda e: e.randomized((e.seed + 1) % (MAX_SEED + 1)),),
             kwargs={"moves_cells": True},
         )
@@ -186,7 +246,7 @@ def _button(
         t(f"control.{name}"),
         icon=icon,
         help=t(f"control.{name}_help"),
-        on_click=on_click,
+        on_click=answering(on_click),
         disabled=disabled,
     )
 
@@ -196,10 +256,9 @@ def _explanation(text: str) -> None:
     st.markdown(small(text))
 
 
-def _seeded(key: str, value: object) -> None:
-    """Write a widget's value from the experiment, and remember what was written."""
-    st.session_state[key] = value
-    st.session_state.setdefault(_DRAWN, {})[key] = value
+def _seed_widget(key: str) -> None:
+    """Write a widget's value from the experiment."""
+    st.session_state[key] = st.session_state[_DRAWN][key]
 
 
 def _commit(key: str, change: Change, moves_cells: bool = False) -> None:
@@ -208,6 +267,9 @@ def _commit(key: str, change: Change, moves_cells: bool = False) -> None:
     A late message of a page that was left makes Streamlit call the callbacks of all its
     widgets, changed or not.
     """
-    value = st.session_state[key]
-    if value is not None and value != st.session_state[_DRAWN].get(key):
+    value, drawn = st.session_state[key], st.session_state[_DRAWN]
+    if value == drawn.get(key):
+        return
+    drawn[key] = value
+    if value is not None:
         session.apply(lambda e: change(e, value), moves_cells=moves_cells)

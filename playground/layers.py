@@ -18,12 +18,18 @@ from attention_core.stack import (
 )
 from playground import figures, session, shell
 from playground.figures import Curves, Figure, Panel
+from playground.parts import answering
 from playground.texts import Texts, escaped
 
 SECTION_KEY = "layers"
 
 
-def panel(t: Texts, experiment: Experiment) -> None:
+def shows() -> object:
+    """What the panel is drawn from: nothing that changes, while it is closed."""
+    return session.shown() if st.session_state.get(SECTION_KEY) else None
+
+
+def panel(t: Texts) -> None:
     """Two buttons that go a layer deeper, and from the second layer on what is seen there.
 
     Drawn only while the section is open, as every element makes a run slower.
@@ -33,31 +39,25 @@ def panel(t: Texts, experiment: Experiment) -> None:
     )
     if section.open:
         with section:
-            _draw(t, experiment)
+            _draw(t, session.experiment())
 
 
 def _draw(t: Texts, experiment: Experiment) -> None:
     layers, misfit = session.layers(), _misfit(experiment)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(_place(t, layers), width="content", help=t("layers.hint"))
-        st.button(
-            t("layers.plain"),
-            key="stack_plain",
-            icon=":material/arrow_upward:",
-            help=t("layers.plain_help"),
-            on_click=session.stack,
-            args=(False,),
-            disabled=misfit is not None,
-        )
-        st.button(
-            t("layers.residual"),
-            key="stack_residual",
-            icon=":material/add:",
-            help=t("layers.residual_help"),
-            on_click=session.stack,
-            args=(True,),
-            disabled=misfit is not None,
-        )
+        plain = t("layers.plain"), t("layers.plain_help"), "arrow_upward"
+        residual = t("layers.residual"), t("layers.residual_help"), "add"
+        for is_residual, (label, hint, icon) in enumerate((plain, residual)):
+            st.button(
+                label,
+                key="stack_residual" if is_residual else "stack_plain",
+                icon=f":material/{icon}:",
+                help=hint,
+                on_click=answering(session.stack),
+                args=(bool(is_residual),),
+                disabled=misfit is not None,
+            )
     if misfit:
         st.markdown(_explained(t, misfit))
     if not layers:

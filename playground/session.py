@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from attention_core import AttentionError, Experiment, from_plain, is_untouched, to_plain
-from attention_core.canvas import MATRICES, MAX_HEADS
+from attention_core import AttentionError, Experiment, from_plain, to_plain
+from attention_core.canvas import MAX_HEADS
 from attention_core.stack import Layer, continues, stacked
 from playground import link
 from playground.texts import LANGUAGES, Language, first_guess
@@ -26,7 +26,6 @@ T = TypeVar("T")
 BOARD_KEY = "board"  # of the component's state
 
 _KEY = "work"
-_ON_THE_BOARD = {*MATRICES, "tokens", "feature_names", "mask"}
 _MOST_STEPS = 200  # of undo
 _MOST_MOUNTS = 20  # boards whose edits are remembered as taken
 _MOST_LISTED = 144  # rows, numbers of a row, or cells of the mask in one edit
@@ -51,28 +50,6 @@ def run() -> int:
     return int(_work()["run"])
 
 
-def note_controls() -> None:
-    """The controls are being drawn as they are now."""
-    _work()["controls"] = _controls()
-
-
-def controls_have_changed() -> bool:
-    """Whether what stands beside the board would be drawn otherwise than it was.
-
-    That is a control, or a notice that waits or has been told.
-    """
-    work = _work()
-    return bool(work["controls"] != _controls() or work["notice"] or work["told"])
-
-
-def _controls() -> Plain:
-    """All of the experiment but the numbers, names and painted cells, which the board shows."""
-    plain = _work()["plain"]
-    shown = {name: value for name, value in plain.items() if name not in _ON_THE_BOARD}
-    mask = {name: value for name, value in plain.get("mask", {}).items() if name != "painted"}
-    return shown | {"mask": mask, "is_untouched": is_untouched(plain)}
-
-
 def _begin() -> None:
     st.session_state[_KEY] = {
         "plain": to_plain(Experiment.from_preset()),
@@ -80,7 +57,6 @@ def _begin() -> None:
         "past": [],
         "future": [],
         "run": 0,
-        "controls": None,
         "revision": 0,
         "cell": None,
         "taken": {},
@@ -104,6 +80,11 @@ def _begin() -> None:
 def experiment() -> Experiment:
     """The current experiment."""
     return _built(_work()["plain"])
+
+
+def shown() -> list[Any]:
+    """What anything that shows the experiment is drawn from, to be compared."""
+    return [_work()[name] for name in ("plain", "layers", "head", "revision", "taken")]
 
 
 def latest() -> Callable[[], Experiment]:
@@ -248,6 +229,11 @@ def notify(notice: str, error: AttentionError | None = None) -> None:
         "error": type(error).__name__ if error else None,
         "fields": dict(vars(error)) if error else {},
     }
+
+
+def has_notice() -> bool:
+    """Whether a message waits to be shown, or stands there and must go."""
+    return bool(_work()["notice"] or _work()["told"])
 
 
 def pop_notice() -> Plain | None:

@@ -10,13 +10,16 @@ from functools import cache
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from playground import address_bar, catalog, link, session
+from playground import address_bar, catalog, parts, session
 from playground.palette import Theme
+from playground.parts import answering
 from playground.texts import LANGUAGES, Texts, escaped
 
-_ROUTED = "is_routed"
-_HEAD_START = 0.06  # seconds; measured in docs/decisions/0005
+HEAD_START = 0.35  # seconds; measured in docs/decisions/0005
+
+_ROUTED, _FAULTY = "is_routed", "faulty"
 _ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
 _log = logging.getLogger(__name__)
 
@@ -28,11 +31,21 @@ class Route:
     _run: Callable[[], None]
 
     def run(self) -> None:
-        """Run the page; a fault of ours shows one calm sentence and keeps the work."""
+        """Run the page; a fault of ours shows one calm sentence and keeps the work.
+
+        The frame has its places before the page and is drawn after it, as nobody waits for it.
+        """
         st.session_state[_ROUTED] = True
+        st.session_state[_FAULTY] = []
+        at_the_top = st.sidebar.container()
+        above = st.empty()  # there without a notice too, or what stands below would be made anew
         try:
-            with _calm():
+            with _calm(parts.PAGE):
                 self._run()
+            t = Texts(session.language())
+            with at_the_top:
+                _language_control(t)
+            _notice(t, above)
         finally:
             st.session_state[_ROUTED] = False
             _freeze_memory()
@@ -50,16 +63,28 @@ def _freeze_memory() -> None:
 
 
 @contextmanager
-def _calm() -> Iterator[None]:
-    """On a fault of ours, one calm sentence and the ways back."""
+def _calm(of: str) -> Iterator[None]:
+    """On a fault of ours, one calm sentence and the ways back, however many parts it reaches."""
+    faulty = st.session_state.setdefault(_FAULTY, [])
+    if of in faulty:
+        faulty.remove(of)
     try:
         yield
     except Exception:
-        _log.exception("a page failed")
-        t = Texts(session.language())
-        st.error(t("fault.sentence"), title=t("fault.title"), icon=":material/healing:")
-        st.button(t("control.undo"), on_click=session.undo, disabled=not session.can_undo())
-        st.button(t("control.reset"), on_click=session.reset)
+        _log.exception("%s failed", of)
+        faulty.append(of)
+        if faulty[0] == of:
+            _apologize(of)
+
+
+def _apologize(of: str) -> None:
+    t = Texts(session.language())
+    st.error(t("fault.sentence"), title=t("fault.title"), icon=":material/healing:")
+    if of not in (parts.PAGE, "toolbar"):
+        return  # the toolbar stands on the same page
+    undo, reset = answering(session.undo), answering(session.reset)
+    st.button(t("control.undo"), key=f"undo_{of}", on_click=undo, disabled=not session.can_undo())
+    st.button(t("control.reset"), key=f"reset_{of}", on_click=reset)
 
 
 def route() -> Route:
@@ -81,63 +106,53 @@ def route() -> Route:
     return Route(st.navigation(sections).run)
 
 
-def open_page(*, has_live_part: bool = False) -> Texts:
-    """The first call of every page: draws the frame and gives the texts.
+def open_page(*, has_board: bool = False) -> Texts:
+    """The first call of every page: gives the texts, and sees to the frame.
 
     A deep link right after the server has started runs the page's file without app.py, so
     this then routes by itself, which runs the page once more inside the frame.
 
     Args:
-        has_live_part: Whether the page has a `live_part`, which keeps the address bar.
+        has_board: Whether there is a board on the page, which keeps the address bar.
     """
     if not st.session_state.get(_ROUTED):
         route().run()
         st.stop()
     t = Texts(session.language())
-    with st.sidebar:
-        _language_control(t)
-    if not has_live_part:
-        _address_bar(t)
-    _notice(t)
-    session.note_controls()
+    parts.begin_page()
+    if not has_board:
+        address_bar.show(t)
     return t
 
 
-def live_part(draw: Callable[[Texts], None]) -> None:
-    """The part of a page that answers alone when something in it is touched.
+def part(name: str, draw: Callable[[Texts], None], shows: parts.Shows) -> None:
+    """A part of the page that is run and drawn alone where nothing else changes.
 
-    Streamlit then neither runs nor draws the rest again, which takes most of the time of an
-    answer. Where the rest must follow, since a control beside it shows something else now or a
-    notice waits, everything is run.
+    Args:
+        name: Of the part, unique on its page.
+        draw: Draws it from the session.
+        shows: Tells what it is drawn from; the language and the theme always count.
     """
 
-    @st.fragment
-    def part() -> None:
-        is_alone = not st.session_state.get(_ROUTED)
-        if is_alone:
+    @st.fragment(key=name)
+    def fragment() -> None:
+        if not st.session_state.get(_ROUTED):
             session.count_run()
-            if session.controls_have_changed():
-                st.rerun()
-        with _calm():
-            t = Texts(session.language())
-            place = st.container()
-            try:
-                draw(t)
-            finally:
-                with place:  # the link is right even where a fault keeps the rest away
-                    _address_bar(t)
+        with _calm(name):
+            parts.note(name, shows)
+            draw(Texts(session.language()))
 
-    part()
+    fragment()
 
 
 def give_head_start() -> None:
-    """Let the browser draw what it has got so far, which is what the learner waits for.
+    """Let the browser load and draw the board before it hears of the rest of the page.
 
-    Streamlit's page draws all messages that have come in one go, and the many elements of a
-    whole run take it several times as long as the board alone.
+    Only in the first run of a session: the modules of the board and those of all other elements
+    would come in one crowd, and the browser draws the board last.
     """
-    if st.session_state.get(_ROUTED):
-        time.sleep(_HEAD_START)
+    if session.run() == 1:
+        time.sleep(HEAD_START)
 
 
 def _language_control(t: Texts) -> None:
@@ -154,19 +169,7 @@ def _language_control(t: Texts) -> None:
     )
 
 
-def _address_bar(t: Texts) -> None:
-    text = link.encode(session.experiment())
-    host = len(st.context.url or "")
-    fits = host + len(text) + len("?lang=en&h=8&e=") <= link.BUDGET
-    head = str(session.head() + 1) if session.head() else ""
-    query = {"lang": t.language, "h": head, "e": text if fits else ""}
-    address_bar.show(query, t.language, session.run())
-    if not fits:
-        st.warning(t("notice.link_too_long"), icon=":material/link_off:")
-
-
-def _notice(t: Texts) -> None:
-    place = st.empty()  # there without a notice too, or what stands below would be made anew
+def _notice(t: Texts, place: DeltaGenerator) -> None:
     notice = session.pop_notice()
     if notice is None:
         return

@@ -14,9 +14,11 @@ from attention_core import Experiment, ExperimentTrace, positions, softmax_trace
 from attention_core.arrays import FloatArray
 from attention_core.canvas import MAX_TOKENS
 from attention_core.experiment import MAX_VALUE
-from playground import palette, session
+from playground import palette, parts, session
+from playground.address_bar import address
 from playground.component import Component
 from playground.narrate import narrate
+from playground.parts import answering
 from playground.pipeline import STAGES, Matrix, Stage, axis_labels, pipeline
 from playground.texts import Texts
 
@@ -26,12 +28,14 @@ _BOARD = Component("board", Path(__file__).parent, html='<div class="board"></di
 
 
 def show(t: Texts, experiment: Experiment, trace: ExperimentTrace, head: int) -> None:
-    """Draw the board for one head of an experiment."""
+    """Draw the board for one head of an experiment; it keeps the address bar, too."""
     _BOARD(
         key=session.BOARD_KEY,
         data=board_data(t, experiment, trace, head)
-        | {"run": session.run(), "revision": session.revision(), "taken": session.taken()},
-        on_edits_change=session.take_waiting,
+        | {"revision": session.revision(), "taken": session.taken(), "address": address(t)}
+        | {"is_first": bool(parts.stale())},
+        on_edits_change=answering(session.take_waiting, on=parts.BOARD),
+        on_painted_change=parts.draw_rest,
     )
 
 

@@ -1,5 +1,6 @@
 """Our components are served as files, whose name changes with their content."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -41,21 +42,39 @@ def drawn(folder, *, is_styled=True, data=None, app=None):
 def test_the_browser_is_told_files_and_a_few_lines_that_import_them(folder):
     told = drawn(folder).told
 
-    assert f"_stcore/bidi-components/{told.component_name}/thing.js" in told.js_content
-    assert len(told.js_content) < 800  # it travels with every run
+    assert f"_stcore/bidi-components/{told.component_name}/" in told.js_content
+    assert 'const files = ["thing.js"]' in told.js_content
+    assert len(told.js_content) < 1_200  # it travels with every run
     assert told.css_source_path == "thing.css"
     assert told.js_source_path == told.css_content == ""
     assert told.html_content == "<p></p>"
 
 
+def test_all_that_a_script_imports_is_asked_for_with_it(folder):
+    scripts = {
+        "thing.js": 'import { part } from "./part.js";\nimport * as view from "./view.js";\n'
+        'export default async () => (await import("./seldom.js")).f;\n',
+        "part.js": '/** @typedef {import("./type.js").T} T */\n'
+        'import {\n  a,\n  b,\n} from "./deep.js";',
+        "view.js": 'import { part } from "./part.js";\nexport { c } from "./deep.js";',
+        "deep.js": "export const a = 1, b = 2, c = 3;",
+    }
+    for name, text in scripts.items():
+        (folder / "assets" / name).write_text(text)
+
+    told = drawn(folder).told
+
+    assert 'const files = ["thing.js", "part.js", "view.js", "deep.js"]' in told.js_content
+
+
+def test_data_travels_as_the_bytes_of_a_json_text(folder):
+    data = {"values": [[1.5, None]], "name": "猫"}
+
+    assert json.loads(drawn(folder, data=data).told.bytes) == data
+
+
 def test_a_component_without_style_names_no_css(folder):
     assert drawn(folder, is_styled=False).told.css_source_path == ""
-
-
-def test_the_data_arrives_as_json(folder):
-    assert drawn(folder, data={"a": [1, None, "苹果"]}).told.json == (
-        '{"a": [1, null, "\\u82f9\\u679c"]}'
-    )
 
 
 def test_the_same_files_give_the_same_name(folder):
@@ -86,9 +105,11 @@ def test_drawing_again_in_the_same_server_needs_no_second_registration(folder):
 def test_a_component_made_once_works_in_every_server(folder):
     # Each AppTest has a registry of its own, as a server that has just started has.
     def script():
-        from playground.address_bar import show
+        from playground import address_bar, session
+        from playground.texts import Texts
 
-        show({"lang": "en"}, "en", 1)
+        session.start()
+        address_bar.show(Texts("en"))
 
     names = set()
     for _ in range(2):

@@ -42,7 +42,7 @@ def script():
         st.button(name, on_click=session.apply, args=(change,))
     notice = session.pop_notice()
     st.text(notice and notice["error"])
-    layers.panel(Texts(session.language()), session.experiment())
+    layers.panel(Texts(session.language()))
 
 
 class Panel:

@@ -279,25 +279,6 @@ def test_a_number_that_is_dragged_and_brought_back_is_no_step(work):
     assert session.experiment().X[0, 0] == 5.0
 
 
-def test_what_stands_beside_the_board_is_drawn_anew_only_when_it_changed(work):
-    def changed_by(change):
-        session.note_controls()
-        change()
-        return session.controls_have_changed()
-
-    assert changed_by(lambda: session.apply(set_cell(5.0)))  # the story is as it starts no more
-    assert not changed_by(lambda: session.apply(set_cell(6.0)))
-    assert not changed_by(lambda: session.apply(lambda e: e.with_token_renamed(0, "you")))
-    assert changed_by(lambda: session.apply(lambda e: e.with_token_added()))
-    assert changed_by(lambda: session.apply(lambda e: e.with_painted([(0, 1)], False)))
-    assert not changed_by(lambda: session.apply(lambda e: e.with_painted([(0, 2)], False)))
-    assert changed_by(lambda: session.apply(set_cell(2e6)))  # a notice waits
-    session.pop_notice()
-    assert session.controls_have_changed()  # and must go again
-    session.pop_notice()
-    assert not session.controls_have_changed()
-
-
 # --- the revision
 
 

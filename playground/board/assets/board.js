@@ -5,11 +5,12 @@
  * has taken it; until then it shows what the same graph gives with the edits written in.
  */
 
+import { showAddress } from "./address_bar.js";
 import { formatBlock, parseBlock, roomProblem } from "./block.js";
 import { copyText } from "./clipboard.js";
 import { channels, luminance } from "./colour.js";
 import { changesSince, countOf, fingerprint } from "./compare.js";
-import { nameOf, sayFrom, wording } from "./element.js";
+import { nameOf, sayFrom, update, wording } from "./element.js";
 import { withEdits } from "./evaluate.js";
 import { onPaste, onPointerDown } from "./gestures.js";
 import { explain } from "./graph.js";
@@ -22,9 +23,18 @@ import * as view from "./view.js";
 const NUDGE = 0.1;
 const PATIENCE = 3_000; // ms to wait for Python before edits are sent again
 const MOST_PATIENCE = 60_000;
+const PACE = 140; // ms between two questions to Python while dragging: each answer costs frames
 const CALM = 150; // ms without a painting before screen readers are told the numbers
 
 /** @typedef {{id: string, row: number, column: number}} Place */
+
+/**
+ * Streamlit fades what a run has not sent again yet. Each fade would begin with a new layer and a
+ * painting of all in it; the board says by itself what it waits for.
+ */
+const noFading = new CSSStyleSheet();
+noFading.replaceSync("[data-stale] { opacity: 1 !important; transition: none !important; }");
+document.adoptedStyleSheets.push(noFading);
 
 /**
  * One board for each place in the page. Streamlit may leave a place and come back to the same
@@ -52,7 +62,7 @@ export default function ({ parentElement, data, setStateValue }) {
     board = new Board(parentElement.querySelector(".board"));
     boards.set(parentElement, board);
   }
-  board.sendState = (message) => setStateValue("edits", message);
+  board.sendState = setStateValue;
   window.addEventListener("pointerdown", board.onPress, true); // the same listener is added once
   try {
     board.receive(data);
@@ -76,10 +86,10 @@ export class Board {
     /** What is shown, by its id, the opened softmax among them. @type {Map<string, view.Matrix>} */
     this.matrices = new Map();
     this.changes = new Map();
-    this.outline = "";
+    this.outline = this.sizes = "";
     this.theme = "light";
     this.say = (key) => key;
-    this.sendState = (message) => undefined;
+    this.sendState = (name, value) => undefined;
     this.isRebuilding = false;
     this.isOurs = false; // whether the next change began here
     this.lastNudged = null; // the cell whose next nudge joins the last one
@@ -87,6 +97,7 @@ export class Board {
     this.sent = 0; // number of the last edit
     this.attempt = 0; // tells a message from the same one sent before
     this.patience = PATIENCE;
+    this.lastDelivery = 0; // ms, as the page counts them
     this.again = 0; // the timer of the next attempt
     this.frame = 0; // the frame in which a preview will be painted
     this.calm = 0; // the timer after the last preview
@@ -119,17 +130,30 @@ export class Board {
     this.say = sayFrom(data.texts);
     if (mayDiffer) this.theme = themeOf(this.root);
     this.update(Boolean(this.gesture?.isActive));
-    if (this.pending.some((edit) => edit.isWaiting)) this.deliver();
+    if (this.pending.some((edit) => edit.isWaiting)) this.deliverInTime();
     else this.wait(); // Python is at work: no reason to repeat anything yet
+    this.thereafter();
   }
 
-  /** Shows what was received with the edits under way. @param {boolean} isQuick */
+  /** What can wait until the numbers are painted: the address, and the rest of the page. */
+  thereafter() {
+    const { address, is_first: isFirst } = this.received;
+    requestAnimationFrame(() => {
+      setTimeout(() => {
+        if (this.received.address !== address) return; // newer ones have come
+        showAddress(address);
+        if (isFirst) this.sendState("painted", address.run);
+      });
+    });
+  }
+
+  /** Shows what was received with the edits under way. @param {boolean} isQuick while dragging */
   update(isQuick = false) {
     const data = withEdits(this.received, this.pending);
     this.data = { ...data, axes: { ...data.axes, [OPENED]: steps(this.say) } };
     this.remember(isQuick);
     this.changes = changesSince(memory.held ?? memory.before, this.data);
-    this.repaint(isQuick);
+    this.repaint();
   }
 
   /** A change that did not begin here (undo, a slider): what was seen is the version before. */
@@ -140,16 +164,20 @@ export class Board {
     this.isOurs = false;
   }
 
-  repaint(isQuick = false) {
+  repaint() {
     const row = this.openedRow();
     const weights = this.data.matrices.findIndex((matrix) => matrix.id === "weights");
     const matrices = this.data.matrices.toSpliced(weights + 1, 0, opened(this.data, row, this.say));
     this.matrices = new Map(matrices.map((matrix) => [matrix.id, matrix]));
     const outline = view.outline(this.data, matrices);
-    if (outline !== this.outline) this.rebuild(outline, matrices);
-    this.root.dataset.pending = String(this.pending.length);
-    this.root.dataset.run = String(this.received.run);
-    this.root.dataset.theme = this.theme;
+    const sizes = view.sizes(matrices);
+    if (outline !== this.outline || sizes !== this.sizes) this.reshape(outline, sizes, matrices);
+    update(this.root, null, {
+      "data-pending": this.pending.length,
+      "data-run": this.received.address.run,
+      "data-first": this.received.is_first,
+      "data-theme": this.theme,
+    });
     this.view.paint({
       data: this.data,
       matrices,
@@ -157,7 +185,6 @@ export class Board {
       theme: this.theme,
       changes: this.changes,
       editing: this.editing?.cell ?? null,
-      isQuick,
       say: this.say,
     });
     this.root.dataset.calm = "false";
@@ -170,25 +197,29 @@ export class Board {
     this.show();
   }
 
-  rebuild(outline, matrices) {
+  /** Other matrices, or of other sizes. */
+  reshape(outline, sizes, matrices) {
     const focus = view.focused(this.root);
     const address = focus && this.root.contains(focus) && view.addressOf(focus);
     const { editing } = this;
     const caret = editing && [focus?.selectionStart ?? 0, focus?.selectionEnd ?? 0];
-    this.outline = outline;
     this.stopGesture();
     this.hovered = null;
     this.heldTitle = null;
     this.isRebuilding = true; // an element that is removed loses the focus, and says so
-    this.view = new view.View(this.root, this.data, matrices, this.view);
-    this.menu = new Menu(this.view.menu, this.root);
+    if (outline !== this.outline) {
+      this.view = new view.View(this.root, this.data, matrices, this.view);
+      this.menu = new Menu(this.view.menu, this.root);
+    }
+    this.view.fit(matrices, this.data.axes.tokens.length);
     this.isRebuilding = false;
+    Object.assign(this, { outline, sizes });
     if (editing && !this.isStillThere(editing)) {
       editing.cell.classList.remove("editing");
       this.editing = null;
       this.view.sheets.get(editing.place.id)?.forget();
     }
-    if (!address) return;
+    if (!address || view.focused(this.root) === focus) return;
     const cell = address.cell && this.view.cellAt(address.cell);
     if (!cell) {
       view.find(this.root, address)?.focus();
@@ -198,9 +229,10 @@ export class Board {
     if (this.editing) view.focusTarget(cell).setSelectionRange(...caret);
   }
 
-  /** Whether the cell that is typed into is still on the board, and of the same head. */
+  /** Whether the cell that is typed into is still the same one, on a matrix of the same shape. */
   isStillThere({ cell, place, head }) {
-    return this.root.contains(cell) && this.matrices.get(place.id)?.head === head;
+    const isSameHead = this.matrices.get(place.id)?.head === head;
+    return this.root.contains(cell) && isSameHead && !this.view.sheets.get(place.id).isRefitted;
   }
 
   stopGesture() {
@@ -241,7 +273,7 @@ export class Board {
     } else {
       this.view.light(null, null, this.say("hint"));
     }
-    if (inFocus) focus.setAttribute("aria-describedby", "explanation");
+    if (inFocus) update(focus, null, { "aria-describedby": "explanation" });
   }
 
   explanation(cell) {
@@ -361,7 +393,7 @@ export class Board {
   begun(joins) {
     if (!joins) memory.before = this.data;
     this.isOurs = true;
-    this.root.dataset.pending = String(this.pending.length);
+    update(this.root, null, { "data-pending": this.pending.length });
   }
 
   /**
@@ -379,7 +411,7 @@ export class Board {
     }
     this.patience = PATIENCE;
     this.begun(joins);
-    if (this.pending.every((each) => each.isWaiting)) this.deliver();
+    if (this.pending.every((each) => each.isWaiting)) this.deliverInTime();
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       this.update(true);
@@ -394,8 +426,9 @@ export class Board {
   deliver() {
     if (this.pending.length === 0 || this.patience > MOST_PATIENCE) return;
     this.attempt += 1;
+    this.lastDelivery = performance.now();
     for (const edit of this.pending) delete edit.isWaiting;
-    this.sendState({
+    this.sendState("edits", {
       mount: this.mount,
       revision: this.received.revision,
       attempt: this.attempt,
@@ -403,6 +436,14 @@ export class Board {
     });
     this.wait();
     this.patience *= 2;
+  }
+
+  /** Keeps the pace, so that most frames are free for what is dragged. */
+  deliverInTime() {
+    const rest = this.lastDelivery + PACE - performance.now();
+    clearTimeout(this.again);
+    if (rest > 0) this.again = setTimeout(() => this.deliver(), rest);
+    else this.deliver();
   }
 
   wait() {
@@ -569,7 +610,7 @@ export class Board {
 
   // --- what is taken away
 
-  /** Waits until Python has taken all edits and the address bar shows them. */
+  /** Waits until Python has taken all edits, and the address bar shows them. */
   settled() {
     return new Promise((go) => {
       const look = () => {

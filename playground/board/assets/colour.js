@@ -15,8 +15,7 @@ export function shade(value, low, high, stops) {
   const share = high > low ? (value - low) / (high - low) : 0.5;
   const place = Math.min(1, Math.max(0, share)) * (stops.length - 1);
   const index = Math.min(stops.length - 2, Math.floor(place));
-  const from = channels(stops[index]);
-  const to = channels(stops[index + 1]);
+  const [from, to] = [stop(stops[index]), stop(stops[index + 1])];
   const mixed = from.map((start, i) => Math.round(start + (to[i] - start) * (place - index)));
   return { background: `rgb(${mixed.join(", ")})`, ink: inkOn(mixed) };
 }
@@ -36,6 +35,14 @@ export function cellShade(value, scale, reach, palette, theme) {
   return scale === "weights" ? shade(value, 0, 1, stops) : shade(value, -reach, reach, stops);
 }
 
+/** The stops of a palette are asked for with every cell. @type {Map<string, number[]>} */
+const known = new Map();
+
+function stop(colour) {
+  if (!known.has(colour)) known.set(colour, channels(colour));
+  return known.get(colour);
+}
+
 /** @param {string} colour "#rrggbb" or "rgb(r, g, b)" @returns {number[]} */
 export function channels(colour) {
   if (colour.startsWith("#")) {
@@ -44,12 +51,15 @@ export function channels(colour) {
   return colour.match(/[\d.]+/g).slice(0, 3).map(Number);
 }
 
+/** The light of each channel's 256 values. */
+const LINEAR = Array.from({ length: 256 }, (_, channel) => {
+  const c = channel / 255;
+  return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+});
+
 /** WCAG 2 relative luminance. @param {number[]} rgb */
 export function luminance(rgb) {
-  const [r, g, b] = rgb.map((channel) => {
-    const c = channel / 255;
-    return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
-  });
+  const [r, g, b] = rgb.map((channel) => LINEAR[Math.round(channel)]);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 

@@ -18,6 +18,31 @@ export function element(tag, attributes = {}, ...children) {
   return node;
 }
 
+/**
+ * Writes a text and attributes where they are others than there: a write of the same is no less
+ * work for the browser than one of something new.
+ *
+ * @param {Element} node
+ * @param {string | null} text null leaves what is in the element
+ * @param {Record<string, string | number | boolean>} attributes
+ */
+export function update(node, text, attributes = {}) {
+  if (text !== null && node.textContent !== text) node.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) {
+    if (node.getAttribute(name) !== String(value)) node.setAttribute(name, String(value));
+  }
+}
+
+/** As many parts as are wanted, each with a node at the end of the parent. */
+export function resize(parts, count, parent, build) {
+  while (parts.length > count) parts.pop().node.remove();
+  while (parts.length < count) {
+    const part = build(parts.length);
+    parts.push(part);
+    parent.append(part.node);
+  }
+}
+
 /** The text of a key with its {fields} filled in. */
 export function sayFrom(texts) {
   return (key, values = {}) =>

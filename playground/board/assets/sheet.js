@@ -1,13 +1,13 @@
 /**
- * One matrix on the board: a card with its caption and a table, built once for a shape and then
- * repainted. Only what differs from the last painting touches the DOM, so that a number can be
+ * One matrix on the board: a card with its caption and a table, built once, fitted to the shape
+ * of the matrix and repainted. Only what differs from the last painting touches the DOM, so that a number can be
  * dragged at the speed of the screen.
  *
  * Texts of a learner go in through `textContent` and attributes only, never as markup.
  */
 
 import { cellShade } from "./colour.js";
-import { element, nameOf, wording } from "./element.js";
+import { element, nameOf, resize, update, wording } from "./element.js";
 import { decimalsFor, formatCell, formatNumber, formatScore } from "./number.js";
 
 /** @typedef {import("./view.js").Matrix} Matrix */
@@ -16,19 +16,19 @@ import { decimalsFor, formatCell, formatNumber, formatScore } from "./number.js"
 export class Sheet {
   /** @param {Matrix} matrix */
   constructor(matrix) {
-    const [rows, columns] = [matrix.values.length, matrix.values[0].length];
-    this.matrix = matrix;
-    this.key = keyOf(matrix);
+    this.kind = kindOf(matrix);
     this.isX = matrix.id === "X";
-    this.caption = buildCaption(matrix, `${rows} × ${columns}`);
-    this.columnNames = Array.from({ length: columns }, () => element("th", { scope: "col" }));
-    this.rows = matrix.values.map((_, row) => new Row(matrix, row, columns));
-    this.cells = this.rows.map((row) => row.cells);
+    this.caption = buildCaption(matrix);
+    this.head = element("tr", { role: "row" }, element("td", {}));
+    this.body = element("tbody", { role: "rowgroup" });
+    this.columnNames = [];
+    /** @type {Row[]} */
+    this.rows = [];
     this.table = element(
       "table",
       { role: "grid" },
-      element("thead", {}, element("tr", { role: "row" }, element("td", {}), ...this.columnNames)),
-      element("tbody", {}, ...this.rows.map((row) => row.node)),
+      element("thead", { role: "rowgroup" }, this.head),
+      this.body,
     );
     this.node = element(
       "div",
@@ -36,16 +36,37 @@ export class Sheet {
       this.caption.node,
       element("div", { class: "scroll" }, this.table),
     );
-    this.node.style.setProperty("--columns", String(columns));
-    this.node.style.setProperty("--rows", String(rows));
     if (this.isX) {
       this.add = element("button", { class: "add", type: "button" });
       this.node.append(this.add);
     }
-    this.cells[0][0].target.tabIndex = 0;
     this.isInView = true; // until the browser says otherwise
     this.isStale = false; // whether it was out of view when the others were painted
     this.isUnlabelled = false;
+  }
+
+  /**
+   * As many rows and columns as the matrix has; those that were there stay.
+   *
+   * @param {Matrix} matrix
+   */
+  fit(matrix) {
+    const [rows, columns] = [matrix.values.length, matrix.values[0].length];
+    const size = `${rows} × ${columns}`;
+    this.isRefitted = size !== this.size;
+    if (!this.isRefitted) return;
+    this.size = size;
+    resize(this.rows, rows, this.body, (row) => new Row(matrix, row));
+    for (const row of this.rows) row.fit(matrix, columns);
+    resize(this.columnNames, columns, this.head, () => ({
+      node: element("th", { role: "columnheader" }),
+    }));
+    this.node.style.setProperty("--columns", String(columns));
+    this.node.style.setProperty("--rows", String(rows));
+    this.caption.shape.textContent = size;
+    if (!this.table.querySelector("[tabindex='0']")) this.rows[0].cells[0].target.tabIndex = 0;
+    this.names = null;
+    this.forget();
   }
 
   /**
@@ -57,7 +78,7 @@ export class Sheet {
   paint(matrix, scene) {
     this.matrix = matrix;
     this.isUnlabelled = true;
-    this.isStale = scene.isQuick && !this.isInView;
+    this.isStale = !this.isInView && !scene.isFinal;
     if (this.isStale) {
       this.forget();
       return;
@@ -76,7 +97,7 @@ export class Sheet {
 
   /** What was left for later: cells that were out of view, and what a screen reader says. */
   finish(scene) {
-    if (this.isStale) this.paint(this.matrix, { ...scene, isQuick: false });
+    if (this.isStale) this.paint(this.matrix, { ...scene, isFinal: true });
     if (this.isUnlabelled) this.label(scene);
   }
 
@@ -87,18 +108,17 @@ export class Sheet {
     const names = JSON.stringify([rows, columns, words]);
     if (names === this.names) return;
     this.names = names;
-    if (matrix.id === "softmax") this.node.dataset.opened = String(matrix.operation.row);
+    if (matrix.id === "softmax") update(this.node, null, { "data-opened": matrix.operation.row });
     const { title, name, shape, expression, copy } = this.caption;
-    name.textContent = matrix.name;
-    title.title = matrix.about;
+    update(name, matrix.name);
+    update(title, null, { title: matrix.about });
     expression.replaceChildren(...withSubscripts(matrix.expression));
-    copy.title = say("copy_matrix", { name: matrix.name });
-    copy.setAttribute("aria-label", copy.title);
+    const copies = say("copy_matrix", { name: matrix.name });
+    update(copy, null, { title: copies, "aria-label": copies });
     const label = `${matrix.symbol} ${matrix.name}, ${shape.textContent}`.trim();
-    this.table.setAttribute("aria-label", label);
-    this.columnNames.forEach((header, column) => {
-      header.textContent = columns[column];
-      header.title = columns[column];
+    update(this.table, null, { "aria-label": label });
+    this.columnNames.forEach(({ node }, column) => {
+      update(node, columns[column], { title: columns[column] });
     });
     this.rows.forEach((row, index) => row.rename(rows, index, say));
     if (this.add) {
@@ -123,7 +143,7 @@ export class Sheet {
       const decimals =
         matrix.scale === "plain" ? decimalsFor(values.filter((value) => value !== null)) : ofAll;
       values.forEach((value, column) => {
-        const cell = this.cells[row][column];
+        const cell = this.rows[row].cells[column];
         const shade =
           value === null || matrix.scale === "plain"
             ? NO_SHADE
@@ -151,7 +171,7 @@ export class Sheet {
         const fields = { name: matrix.name, row: nameOf(rows, row), column: nameOf(columns, column) };
         const label = say(key, { ...fields, value: formatScore(value) });
         const old = before?.[row][column];
-        this.cells[row][column].label(
+        this.rows[row].cells[column].label(
           old === undefined ? label : say("cell_was", { label, before: formatScore(old) }),
         );
       }),
@@ -165,9 +185,9 @@ export class Sheet {
   }
 }
 
-/** What must be equal for the DOM of a sheet to serve another matrix. @param {Matrix} matrix */
-export function keyOf({ id, symbol, values, editable, paintable }) {
-  return JSON.stringify([id, symbol, values.length, values[0].length, editable, paintable]);
+/** What must be equal for a sheet to serve another matrix. @param {Matrix} matrix */
+export function kindOf({ id, symbol, editable, paintable }) {
+  return JSON.stringify([id, symbol, editable, paintable]);
 }
 
 const NO_SHADE = { background: "", ink: "" };
@@ -207,10 +227,12 @@ class Cell {
 }
 
 class Row {
-  constructor(matrix, row, columns) {
+  constructor(matrix, row) {
+    this.row = row;
     this.isX = matrix.id === "X";
-    this.cells = Array.from({ length: columns }, (_, column) => new Cell(matrix, row, column));
-    const header = element("th", { scope: "row" });
+    /** @type {Cell[]} */
+    this.cells = [];
+    const header = element("th", { role: "rowheader" });
     if (this.isX) {
       this.name = element("input", {
         class: "token",
@@ -225,22 +247,23 @@ class Row {
       this.name = element("span", { dir: "auto", "data-token": isToken ? row : undefined });
       header.append(this.name);
     }
-    this.node = element("tr", { role: "row" }, header, ...this.cells.map((cell) => cell.node));
+    this.node = element("tr", { role: "row" }, header);
+  }
+
+  fit(matrix, columns) {
+    resize(this.cells, columns, this.node, (column) => new Cell(matrix, this.row, column));
   }
 
   rename(names, row, say) {
     const name = names[row];
-    this.name.title = name;
-    if (!this.isX) {
-      this.name.textContent = name;
-      return;
-    }
+    update(this.name, this.isX ? null : name, { title: name });
+    if (!this.isX) return;
     const isFocused = this.name.getRootNode().activeElement === this.name;
     if (!isFocused) this.name.value = name;
-    this.name.setAttribute("aria-label", say("token", { number: row + 1 }));
+    update(this.name, null, { "aria-label": say("token", { number: row + 1 }) });
     this.remove.hidden = names.length === 1;
-    this.remove.title = say("remove_token", { token: nameOf(names, row) });
-    this.remove.setAttribute("aria-label", this.remove.title);
+    const removes = say("remove_token", { token: nameOf(names, row) });
+    update(this.remove, null, { title: removes, "aria-label": removes });
   }
 }
 
@@ -254,7 +277,7 @@ function buildInput() {
   });
 }
 
-function buildCaption(matrix, size) {
+function buildCaption(matrix) {
   const name = element("span", { class: "name" });
   const title = element("button", {
     class: "title",
@@ -265,7 +288,7 @@ function buildCaption(matrix, size) {
     title.append(element("span", { class: "symbol" }, ...withSubscripts(matrix.symbol)), " ");
   }
   title.append(name);
-  const shape = element("span", { class: "shape" }, size);
+  const shape = element("span", { class: "shape" });
   const expression = element("span", { class: "expression" });
   const copy = element("button", {
     class: "copy",

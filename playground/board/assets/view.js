@@ -3,8 +3,8 @@
  */
 
 import { reshaped } from "./compare.js";
-import { element, nameOf, sayFrom } from "./element.js";
-import { Sheet, keyOf } from "./sheet.js";
+import { element, nameOf, resize, sayFrom, update } from "./element.js";
+import { Sheet, kindOf } from "./sheet.js";
 
 /**
  * @typedef {Object} Matrix
@@ -36,7 +36,9 @@ import { Sheet, keyOf } from "./sheet.js";
  * @property {Record<string, Record<string, string[]>>} palette
  * @property {{value: number, tokens: number}} limits
  * @property {boolean} [isPreview] whether it was evaluated here, not by Python
- * @property {number} run counts the runs of the session
+ * @property {{query: Record<string, string>, language: string, run: number}} address what the
+ *   address bar shall hold; `run` counts the runs of the session
+ * @property {boolean} is_first whether the rest of the page waits until the board is painted
  * @property {number} revision
  * @property {Record<string, number>} taken
  *
@@ -47,7 +49,7 @@ import { Sheet, keyOf } from "./sheet.js";
  * @property {"light" | "dark"} theme
  * @property {import("./compare.js").Changes} changes
  * @property {Element | null} editing the cell that is typed into; it keeps what is typed
- * @property {boolean} isQuick whether another painting follows at once
+ * @property {boolean} [isFinal] whether what is out of view is painted, too
  * @property {(key: string, values?: object) => string} say
  */
 
@@ -55,7 +57,12 @@ const MANY_CELLS = 800; // beyond these, what is out of view is left to the brow
 
 /** What must be equal for the DOM of the board to be kept. @param {BoardData} data */
 export function outline(data, matrices) {
-  return JSON.stringify([matrices.map(keyOf), data.stages.map((stage) => stage.title), data.texts.hint]);
+  return JSON.stringify([matrices.map(kindOf), data.stages.map((stage) => stage.title), data.texts.hint]);
+}
+
+/** What must be equal for its sheets to fit as they are. */
+export function sizes(matrices) {
+  return JSON.stringify(matrices.map(({ values }) => [values.length, values[0].length]));
 }
 
 export class View {
@@ -67,15 +74,14 @@ export class View {
    */
   constructor(root, data, matrices, before = null) {
     const say = sayFrom(data.texts);
-    const kept = new Map([...(before?.sheets.values() ?? [])].map((sheet) => [sheet.key, sheet]));
+    const kept = new Map([...(before?.sheets.values() ?? [])].map((sheet) => [sheet.kind, sheet]));
     /** @type {Map<string, Sheet>} */
-    this.sheets = new Map(matrices.map((m) => [m.id, kept.get(keyOf(m)) ?? new Sheet(m)]));
-    const cells = matrices.map(({ values }) => values.length * values[0].length);
-    root.classList.toggle("large", cells.reduce((sum, count) => sum + count) > MANY_CELLS);
+    this.sheets = new Map(matrices.map((m) => [m.id, kept.get(kindOf(m)) ?? new Sheet(m)]));
     before?.light(null, null, "");
     before?.watcher.disconnect();
+    this.root = root;
     this.lit = [];
-    this.tools = new Tools(data.axes.tokens.length, say);
+    this.tools = new Tools(say);
     this.what = element("div", { class: "what" });
     this.arithmetic = element("div", { class: "arithmetic" });
     this.seen = element("ul", {});
@@ -109,7 +115,15 @@ export class View {
     this.watch();
   }
 
-  /** Notes which sheets are in view: while a number is dragged, only they are painted. */
+  /** Gives every matrix a sheet of its size, and every token a chip. */
+  fit(matrices, n_tokens) {
+    for (const matrix of matrices) this.sheets.get(matrix.id).fit(matrix);
+    this.tools.fit(n_tokens);
+    const cells = matrices.map(({ values }) => values.length * values[0].length);
+    this.root.classList.toggle("large", cells.reduce((sum, count) => sum + count) > MANY_CELLS);
+  }
+
+  /** Notes which sheets are in view: the others are painted when there is time. */
   watch() {
     const sheets = new Map([...this.sheets.values()].map((sheet) => [sheet.node, sheet]));
     this.watcher = new IntersectionObserver((entries) => {
@@ -147,18 +161,21 @@ export class View {
 
   /** The sentences, where they changed. */
   tell(sentences) {
-    const key = JSON.stringify(sentences);
-    if (key === this.told) return;
-    this.told = key;
-    this.seen.replaceChildren(
-      ...sentences.map(({ row, text }) => element("li", { "data-row": row ?? undefined }, text)),
-    );
+    while (this.seen.children.length > sentences.length) this.seen.lastChild.remove();
+    sentences.forEach(({ row, text }, index) => {
+      const item = this.seen.children[index] ?? this.seen.appendChild(element("li"));
+      update(item, text);
+      if (row === null) item.removeAttribute("data-row");
+      else update(item, null, { "data-row": row });
+    });
   }
 
   /** Lights the way of a token. @param {number | null} token */
   follow(token) {
     for (const sheet of this.sheets.values()) sheet.follow(token);
-    this.tools.chips.forEach((chip, index) => chip.setAttribute("aria-pressed", index === token));
+    this.tools.chips.forEach(({ node }, index) => {
+      update(node, null, { "aria-pressed": index === token });
+    });
     for (const sentence of this.seen.children) {
       const isOfToken = token !== null && sentence.dataset.row === String(token);
       sentence.classList.toggle("followed", isOfToken);
@@ -178,7 +195,10 @@ export class View {
     for (const [node, name] of this.lit) node.classList.remove(name);
     this.lit = lit.filter(([node]) => node);
     for (const [node, name] of this.lit) node.classList.add(name);
-    this.what.textContent = heading;
+    update(this.what, heading);
+    const said = JSON.stringify(explanation?.parts);
+    if (said === this.said) return;
+    this.said = said;
     const parts = (explanation?.parts ?? []).map(({ text, role, raised }) =>
       element(raised ? "sup" : "span", { class: role }, text),
     );
@@ -187,14 +207,17 @@ export class View {
 
   /** @param {{id: string, row: number, column: number}} place @returns {HTMLElement | null} */
   cellAt({ id, row, column }) {
-    return this.sheets.get(id)?.cells[row]?.[column]?.node ?? null;
+    return this.sheets.get(id)?.rows[row]?.cells[column]?.node ?? null;
   }
 }
 
 class Tools {
-  constructor(n_tokens, say) {
-    this.chips = Array.from({ length: n_tokens }, (_, row) =>
-      element("button", { class: "chip", type: "button", "data-token": row, dir: "auto" }),
+  constructor(say) {
+    this.chips = [];
+    this.group = element(
+      "div",
+      { class: "chips", role: "group", "aria-label": say("follow") },
+      element("span", { class: "label", "aria-hidden": "true" }, say("follow")),
     );
     this.moved = element("span", { class: "moved-count", role: "status" });
     this.hold = element("button", { class: "tool hold", type: "button" });
@@ -207,26 +230,24 @@ class Tools {
     this.node = element(
       "div",
       { class: "tools", role: "toolbar", "aria-label": say("tools"), "data-screen-only": "" },
-      element(
-        "div",
-        { class: "chips", role: "group", "aria-label": say("follow") },
-        element("span", { class: "label", "aria-hidden": "true" }, say("follow")),
-        ...this.chips,
-      ),
+      this.group,
       this.moved,
       element("div", { class: "buttons" }, this.hold, this.link, this.picture),
     );
   }
 
+  fit(n_tokens) {
+    resize(this.chips, n_tokens, this.group, (row) => ({
+      node: element("button", { class: "chip", type: "button", "data-token": row, dir: "auto" }),
+    }));
+  }
+
   /** @param {Scene} scene */
   rename({ data, say }) {
     const { tokens } = data.axes;
-    this.chips.forEach((chip, row) => {
+    this.chips.forEach(({ node }, row) => {
       const label = say("follow_token", { token: nameOf(tokens, row) });
-      if (chip.title === label && chip.textContent === tokens[row]) return;
-      chip.textContent = tokens[row];
-      chip.setAttribute("aria-label", label);
-      chip.title = label;
+      update(node, tokens[row], { "aria-label": label, title: label });
     });
   }
 
@@ -234,15 +255,13 @@ class Tools {
   compare(held, data, count, say) {
     const isHeld = held !== null;
     const key = isHeld ? "let_go" : "hold";
-    this.hold.textContent = say(key);
-    this.hold.title = say(`${key}_help`);
-    this.hold.setAttribute("aria-pressed", String(isHeld));
+    update(this.hold, say(key), { title: say(`${key}_help`), "aria-pressed": isHeld });
     const others = isHeld ? reshaped(held, data) : 0;
     const none = isHeld && !others ? say("moved_nowhere") : "";
     const some = say(isHeld ? "moved_since_hold" : "moved_since_edit", { count });
     const apart = others ? say("held_other_sizes", { count: others }) : "";
     const text = [count ? some : none, apart].filter(Boolean).join(" · ");
-    if (this.moved.textContent !== text) this.moved.textContent = text;
+    update(this.moved, text);
   }
 }
 

@@ -1,0 +1,46 @@
+"""Keeps the address bar equal to the share link, without adding to the browser's history.
+
+`st.query_params` would push a history entry on every run and trap the Back button.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from playground import link, session
+from playground.component import Component
+from playground.texts import Texts
+
+# The same module as the board imports, so from the same folder.
+_FOLDER = Path(__file__).with_name("board")
+_ADDRESS_BAR = Component("address_bar", _FOLDER, html="", is_styled=False)
+
+
+def show(t: Texts) -> None:
+    """Make the address the link of what is there, and tell the browser the page's language."""
+    _ADDRESS_BAR(key="address_bar", data=address(t))
+    warn(t)
+
+
+def address(t: Texts) -> dict[str, Any]:
+    """What the address bar shall hold; the board writes it itself, since a component is dear."""
+    text = _text()
+    head = str(session.head() + 1) if session.head() else ""
+    query = {"lang": t.language, "h": head, "e": text if _fits(text) else ""}
+    return {"query": query, "language": t.language, "run": session.run()}
+
+
+def warn(t: Texts) -> None:
+    """Say so where the link is too long for an address."""
+    if not _fits(_text()):
+        st.warning(t("notice.link_too_long"), icon=":material/link_off:")
+
+
+def _text() -> str:
+    return link.encode(session.experiment())
+
+
+def _fits(text: str) -> bool:
+    host = len(st.context.url or "")
+    return host + len(text) + len("?lang=en&h=8&e=") <= link.BUDGET

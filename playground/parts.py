@@ -1,0 +1,88 @@
+"""Parts of a page that are run and drawn alone: which of them a change makes stale.
+
+Streamlit answers a touch by running and drawing the whole page, which takes most of the time of
+an answer. So a page is made of parts (`shell.part`, Streamlit's fragments), and each tells what
+it shows. A callback ends by running the part that the learner looks at, the board; that one asks
+for the others which would show something else now, once it is painted.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from playground import session
+
+P = ParamSpec("P")
+Shows = Callable[[], Any]
+
+BOARD = "board"
+PAGE = "page"  # all that stands beside the parts
+
+_DRAWN = "parts"  # for each part, what tells what it shows, and what it has shown
+
+
+def begin_page() -> None:
+    """The whole page is being drawn, and has no parts so far."""
+    st.session_state[_DRAWN] = {"of": _page(), "parts": {}}
+
+
+def note(name: str, shows: Shows) -> None:
+    """A part is being drawn.
+
+    Args:
+        name: Of the part, or PAGE.
+        shows: Tells what it would show now, as anything that can be compared.
+    """
+    st.session_state[_DRAWN]["parts"][name] = (shows, shows())
+
+
+def stale() -> list[str]:
+    """The parts that would show something else now."""
+    drawn = st.session_state[_DRAWN]["parts"]
+    return [name for name, (shows, shown) in drawn.items() if _said(shows) != shown]
+
+
+def answering(change: Callable[P, None], *, on: str = "") -> Callable[P, None]:
+    """A callback that makes this change, and then lets the board be drawn.
+
+    Args:
+        change: The change.
+        on: The part on which the control stands: Streamlit runs it anyway, if asked for nothing.
+    """
+
+    @wraps(change)
+    def callback(*args: P.args, **kwargs: P.kwargs) -> None:
+        change(*args, **kwargs)
+        # Who leaves a page sends what was typed last along with the wish to leave.
+        if st.session_state.get(_DRAWN, {}).get("of") != _page():
+            return
+        if PAGE in stale() or session.has_notice():
+            st.rerun()
+        if on != BOARD:
+            st.rerun(BOARD)
+
+    return callback
+
+
+def draw_rest() -> None:
+    """A callback that lets all be drawn that is stale, when the board is painted."""
+    names = stale()
+    if st.session_state[_DRAWN]["of"] == _page() and names:
+        # The board comes last, so that it says whether anything is left.
+        st.rerun([*(name for name in names if name not in (BOARD, PAGE)), BOARD])
+
+
+def _said(shows: Shows) -> Any:
+    """What a part says it would show; where that fails, drawing it will show the fault."""
+    try:
+        return shows()
+    except Exception:
+        return object()  # equal to nothing
+
+
+def _page() -> str:
+    context = get_script_run_ctx()
+    return context.page_script_hash if context else ""

@@ -1,0 +1,158 @@
+"""A change runs and draws only what it makes stale, and all of that."""
+
+import pytest
+import streamlit as st
+
+from attention_core import Experiment
+from playground import parts
+from tests.pages.driver import App
+
+
+def cell(number, value, **more):
+    place = {"kind": "cell", "matrix": "X", "head": None, "row": 0, "column": 0}
+    return place | {"number": number, "value": value, "joins": False} | more
+
+
+WHOLE, BOARD = (), (parts.BOARD,)
+
+
+@pytest.fixture
+def app():
+    """A session whose experiment is no longer as the preset starts."""
+    return App().set("preset", "cat").send(cell(1, 5.0))
+
+
+@pytest.fixture
+def asked(app, monkeypatch):
+    """What callbacks ask to be run; a control of the board's own part need ask for nothing."""
+    scopes = []
+    rerun = st.rerun
+
+    def note(*scope):
+        scopes.append(scope)
+        rerun(*scope)
+
+    monkeypatch.setattr(st, "rerun", note)
+    return scopes
+
+
+def test_an_edit_of_the_board_leaves_the_page_alone(app, asked):
+    app.send(cell(2, 6.0))
+
+    assert asked == []
+    assert app.experiment.X[0, 0] == 6.0
+    app.assert_consistent()
+
+
+@pytest.mark.parametrize(("key", "value"), [("d_model", 3), ("d_k", 4), ("n_heads", 2)])
+def test_the_sizes_are_a_part_of_the_board(app, asked, key, value):
+    app.set(key, value)
+
+    assert asked == []
+    app.assert_consistent()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("mask", ["causal"]), ("is_scaled", False), ("encoding", "rotary"), ("has_W_O", True)],
+)
+def test_a_control_that_stands_as_it_was_set_is_not_drawn_anew(app, asked, key, value):
+    app.set(key, value)
+
+    assert asked == [BOARD]
+    assert not app.was_whole
+    app.assert_consistent()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("preset", "apple"),  # all stand otherwise
+        ("seed", 9),  # it is as the preset starts again, with other numbers
+        ("mask", ["padding"]),  # its size appears
+        ("mask", ["window"]),
+        ("seed", None),  # the number comes back
+    ],
+)
+def test_the_page_is_drawn_anew_where_another_control_must_follow(app, asked, key, value):
+    app.set(key, value)
+
+    assert asked == [WHOLE]
+    app.assert_consistent()
+
+
+def test_the_page_is_drawn_anew_where_an_edit_moves_a_control(app, asked):
+    app.set("mask", ["padding"]).send({"kind": "add", "number": 2})
+
+    assert asked == [WHOLE, WHOLE]  # there may be one token more of filling
+
+
+def test_the_first_edit_tells_that_all_is_no_longer_as_it_starts(app, asked):
+    App().send(cell(1, 5.0))
+
+    assert asked == [WHOLE]
+
+
+def test_a_notice_comes_and_goes(app, asked):
+    app.send(cell(2, 2e6))
+    assert len(app.warnings) == 1
+
+    app.send(cell(3, 1.0))
+    assert app.warnings == []
+    assert asked == [WHOLE, WHOLE]
+
+
+def test_the_board_asks_for_the_rest_and_then_for_no_more(app, asked):
+    app.test.toggle(key="is_scaled").set_value(False).run()
+    assert app.board["is_first"]  # the equations are others now
+
+    app.paint()
+
+    assert asked == [BOARD, (["equations", parts.BOARD],)]
+    assert not app.board["is_first"]
+    equations = [text for text in app.markdown() if "softmax" in text]
+    assert equations
+    assert not any("sqrt" in text for text in equations)
+
+
+def test_an_open_section_follows_the_board(app):
+    app.unfold("back_row").test.run()
+
+    app.send(cell(2, 7.0))
+
+    assert app.figure == App(e=app.address["query"]["e"]).unfold("back_row").figure
+
+
+def test_a_part_that_cannot_tell_what_it_shows_is_stale(app, monkeypatch):
+    def fail(_):
+        raise RuntimeError
+
+    monkeypatch.setattr(Experiment, "trace", fail)
+    app.test.slider(key="d_k").set_value(4).run()
+
+    assert not app.test.exception
+    assert app.errors == [app.t("fault.sentence")]
+
+
+def test_the_same_things_are_shown_by_parts_and_as_a_whole(app):
+    """What parts drew after many changes, a whole run would draw, too."""
+    for key, value in [("d_k", 3), ("n_heads", 3), ("mask", ["causal"]), ("encoding", "alibi")]:
+        app.set(key, value)
+    app.send(cell(2, 0.25))
+
+    fresh = App(e=app.address["query"]["e"])
+
+    assert fresh.board["matrices"] == app.board["matrices"]
+    assert fresh.markdown() == app.markdown()
+
+
+def test_who_leaves_a_page_is_not_called_back(monkeypatch):
+    reruns = []
+    monkeypatch.setattr(parts.st, "rerun", lambda *scope: reruns.append(scope))
+    monkeypatch.setattr(parts.st, "session_state", {"parts": {"of": "another page", "parts": {}}})
+    changes = []
+
+    parts.answering(changes.append)("typed last")
+
+    assert changes == ["typed last"]
+    assert reruns == []
