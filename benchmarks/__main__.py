@@ -10,6 +10,7 @@ import streamlit
 from playwright.sync_api import Browser
 
 from benchmarks import bench, core, interaction, start_up
+from tests.browser.conftest import chromium
 
 RESULTS = Path(__file__).with_name("results.md")
 TEXT = """\
@@ -53,7 +54,7 @@ def processor() -> str:
 
 def main() -> None:
     before = load()
-    with bench.chromium() as browser:
+    with chromium() as browser:
         table = bench.printed(rows(browser))
         versions = f"Python {platform.python_version()}, Streamlit {streamlit.__version__}, "
         versions += f"Chromium {browser.version}"

@@ -4,25 +4,19 @@ The floor app and ours are measured in turn, one of each at a time, so that a bu
 both: the ratios mean something, the milliseconds only on this machine.
 """
 
-import os
-import socket
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, WebSocket, sync_playwright
+from playwright.sync_api import Browser, Page, WebSocket
 
 from attention_core import Experiment
 from playground import link
-from tests.browser.conftest import FLAGS, ROOT, Server
+from tests.browser.conftest import Server
 from tests.browser.driver import READY
-from tests.browser.find_chromium import find_chromium
 
 N = 30  # measurements behind every median
 APP, FLOOR = "app.py", "benchmarks/floor.py"
@@ -87,47 +81,13 @@ def printed(rows: Iterable[Row]) -> str:
 # --- servers and a browser
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-class ScriptServer(Server):
-    """A script as `streamlit run` starts it, with the settings of the app."""
-
-    def __init__(self, script: str, log: Path, port: int) -> None:
-        self.url = f"http://127.0.0.1:{port}"
-        self.log = log
-        command = [sys.executable, "-m", "streamlit", "run", script, "--server.headless=true"]
-        options = ["--server.address=127.0.0.1", f"--server.port={port}"]
-        self.started = time.time()
-        self._process = subprocess.Popen(
-            [*command, *options],
-            cwd=ROOT,
-            stdout=log.open("w"),
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
-        self._wait_until_healthy()
-
-
 @contextmanager
-def serve(script: str, port: int | None = None) -> Iterator[ScriptServer]:
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "log.txt"
-        with ScriptServer(script, log, port or free_port()) as server:
-            yield server
-
-
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    path = find_chromium()
-    assert path, "no Chromium: `make bench` installs one"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
+def serve(script: str, port: int | None = None) -> Iterator[Server]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Server(Path(folder) / "log.txt", script, port) as server,
+    ):
+        yield server
 
 
 def open_page(

@@ -17,6 +17,7 @@ from attention_core.experiment import MASK_KINDS
 from benchmarks import bench
 from benchmarks.bench import N, Row
 from playground.texts import Texts
+from tests.browser.conftest import chromium
 
 SMALL = Experiment.from_preset("random").resized(n_tokens=6, d_model=4, d_k=4, n_heads=1)
 LARGE = Experiment.from_preset("random").resized(n_tokens=12, d_model=8, d_k=8, n_heads=8)
@@ -188,7 +189,7 @@ def weighed(
 
 
 def main() -> None:
-    with bench.chromium() as browser:
+    with chromium() as browser:
         bench.printed(measure(browser))
 
 

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, BrowserContext
 
 from benchmarks import bench
 from benchmarks.bench import N, Row
+from tests.browser.conftest import chromium, free_port
 
 AT_MOST = 1.4
 
@@ -41,7 +42,7 @@ class Site:
 
     def __init__(self, script: str, is_there: str, browser: Browser) -> None:
         self.script, self.is_there, self.browser = script, is_there, browser
-        self.port = bench.free_port()
+        self.port = free_port()
         self.known = self.visitor()  # a browser that has been here before
         self.start(self.known)
 
@@ -82,7 +83,7 @@ def measure(browser: Browser) -> Iterator[Row]:
 
 
 def main() -> None:
-    with bench.chromium() as browser:
+    with chromium() as browser:
         bench.printed(measure(browser))
 
 

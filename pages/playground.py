@@ -32,7 +32,8 @@ def draw_board(t: Texts) -> None:
 
 
 def draw_equations(t: Texts) -> None:
-    """What is computed, with the shapes."""
+    """What is computed, with the shapes, and for which head."""
+    controls.heads(t)
     st.markdown(equations(), help=t("formula.hint"))
 
 
@@ -54,7 +55,7 @@ with heading:
     st.title(t("lesson.playground.question"), width="content")
     shell.part("toolbar", controls.toolbar, controls.toolbar_shows)
 with above_board:
-    shell.part("equations", draw_equations, equations)
+    shell.part("equations", draw_equations, lambda: (equations(), session.head()))
 shell.part("layers", layers.panel, layers.shows)
 shell.part("back_row", back_row.panel, back_row.shows)
 with upper:

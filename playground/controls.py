@@ -106,29 +106,33 @@ def settings(t: Texts) -> None:
 
 
 def toolbar(t: Texts) -> None:
-    """Undo, redo, reset, and which head the board follows."""
-    e = session.experiment()
+    """Undo, redo and reset."""
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="right"):
         _button(t, "undo", ":material/undo:", session.undo, disabled=not session.can_undo())
         _button(t, "redo", ":material/redo:", session.redo, disabled=not session.can_redo())
         _button(t, "reset", ":material/restart_alt:", session.reset)
-        if e.n_heads > 1:
-            st.session_state["head"] = session.head()
-            st.segmented_control(
-                t("control.head"),
-                range(e.n_heads),
-                format_func=lambda index: t("control.head_number", number=index + 1),
-                key="head",
-                required=True,
-                label_visibility="collapsed",
-                on_change=answering(_show_head),
-            )
 
 
-def toolbar_shows() -> tuple[object, ...]:
+def toolbar_shows() -> tuple[bool, bool]:
     """What the toolbar is drawn from."""
-    sizes = session.experiment().n_heads, session.head()
-    return session.can_undo(), session.can_redo(), *sizes
+    return session.can_undo(), session.can_redo()
+
+
+def heads(t: Texts) -> None:
+    """Which head the board follows, if there are several."""
+    n_heads = session.experiment().n_heads
+    if n_heads == 1:
+        return
+    st.session_state["head"] = session.head()
+    st.segmented_control(
+        t("control.head"),
+        range(n_heads),
+        format_func=lambda index: t("control.head_number", number=index + 1),
+        key="head",
+        required=True,
+        label_visibility="collapsed",
+        on_change=answering(_show_head),
+    )
 
 
 def _show_head() -> None:

@@ -8,6 +8,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,23 +33,28 @@ FLAGS = [
 HARMLESS = re.compile(r"/\w+/_stcore/")
 
 
-class Server:
-    """The app as `streamlit run app.py` starts it, on a free port."""
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
-    def __init__(self, log: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+
+class Server:
+    """A script as `streamlit run app.py` starts it, with the settings of the app."""
+
+    def __init__(self, log: Path, script: str = "app.py", port: int | None = None) -> None:
+        port = port or free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.log = log
-        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true"]
+        command = [sys.executable, "-m", "streamlit", "run", script, "--server.headless=true"]
         options = ["--server.address=127.0.0.1", f"--server.port={port}"]
+        self.started = time.time()
         self._process = subprocess.Popen(
             [*command, *options],
             cwd=ROOT,
             stdout=log.open("w"),
             stderr=subprocess.STDOUT,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
         )
         self._wait_until_healthy()
 
@@ -76,14 +82,20 @@ class Server:
         raise TimeoutError(self.log.read_text())
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+@contextmanager
+def chromium() -> Iterator[Browser]:
     path = find_chromium()
     assert path, "no Chromium: `make test` installs one"
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield chromium
-        chromium.close()
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -46,8 +46,10 @@ class Playground:
         section = self.page.locator(f".st-key-{key} [data-testid=stExpander]")
         heading = section.locator("summary")
         heading.evaluate("(node) => node.scrollIntoView({ block: 'center' })")
-        with self.one_run():
-            heading.click()
+        heading.click()
+        drawn = section.locator("[data-testid=stExpanderDetails] [data-testid=stElementContainer]")
+        expect(drawn.first).to_be_visible()
+        self.settle()
         return section
 
     def settle(self) -> None:

@@ -3,11 +3,10 @@
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
-from tests.browser.conftest import FLAGS, ROOT, Server
+from tests.browser.conftest import ROOT, Server, chromium
 from tests.browser.driver import Playground
-from tests.browser.find_chromium import find_chromium
 
 IMAGES = ROOT / "docs" / "images"
 
@@ -32,13 +31,11 @@ def dark_zh(page: Page, url: str) -> None:
 def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     log = Path(tempfile.mkdtemp()) / "log.txt"
-    with Server(log) as server, sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+    with Server(log) as server, chromium() as browser:
         for scheme, shoot in (("light", light), ("dark", dark_zh)):
             size = {"width": 1440, "height": 900}
-            context = chromium.new_context(viewport=size, color_scheme=scheme, locale="en-US")
+            context = browser.new_context(viewport=size, color_scheme=scheme, locale="en-US")
             shoot(context.new_page(), server.url)
-        chromium.close()
 
 
 if __name__ == "__main__":

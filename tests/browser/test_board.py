@@ -10,7 +10,8 @@ from playwright.sync_api import Page, expect
 
 from attention_core import Experiment
 from attention_core.stack import stacked
-from playground import link
+from playground import layers, link
+from playground.texts import Texts
 from tests.browser.conftest import Server
 from tests.browser.driver import Playground, reads_as
 
@@ -419,8 +420,7 @@ def test_the_softmax_of_the_pinned_row_is_opened_up(playground: Playground):
 
 def test_the_output_becomes_the_next_x_and_undo_goes_back(playground: Playground):
     start = Experiment.from_preset()
-    with playground.one_run():
-        playground.page.get_by_text("What does another layer do?").click()
+    playground.unfold(layers.SECTION_KEY)
     with playground.one_run():
         playground.page.get_by_role("button", name="X + O becomes X").click()
     second = stacked(start, is_residual=True)
@@ -430,6 +430,83 @@ def test_the_output_becomes_the_next_x_and_undo_goes_back(playground: Playground
     playground.press("Undo")
 
     playground.assert_shows(start)
+
+
+# --- what outlives a change that did not begin on the board
+
+
+def test_a_followed_token_is_found_again_when_another_goes(playground: Playground):
+    opened(playground, Experiment.from_preset("cat"))
+    chips = playground.page.locator(".chip")
+    chips.nth(2).click()
+    followed = chips.nth(2).inner_text()
+
+    playground.matrix("X").locator(".remove").first.click()
+    playground.settle()
+
+    expect(chips).to_have_count(2)
+    pressed = playground.page.locator(".chip[aria-pressed=true]")
+    expect(pressed).to_have_text([followed])
+
+
+def test_a_followed_token_that_goes_is_followed_no_more(playground: Playground):
+    opened(playground, Experiment.from_preset("cat"))
+    playground.page.locator(".chip").nth(1).click()
+
+    playground.matrix("X").locator(".remove").nth(1).click()
+    playground.settle()
+
+    expect(playground.page.locator(".chip[aria-pressed=true]")).to_have_count(0)
+
+
+def test_a_held_version_of_another_size_is_said_to_be_one(playground: Playground):
+    t = Texts("en")
+    playground.page.get_by_role("button", name=t("board.hold")).click()
+
+    playground.slide(t("control.d_k"), "ArrowRight")
+
+    # W_Q, W_K, W_V, Q, K and V are wider, and with them the output.
+    said = t("board.held_other_sizes", count=7)
+    expect(playground.page.locator(".moved-count")).to_contain_text(said)
+
+
+def test_a_drag_ends_where_its_numbers_are_replaced(playground: Playground):
+    playground.type("X", 0, 0, "0.5")
+    playground.drag("X", 0, 0, 30)
+    playground.settle()
+
+    undo = playground.page.get_by_role("button", name="Undo", exact=True)
+    with playground.one_run():
+        undo.evaluate("(button) => button.click()")  # the pointer is still down on the number
+    before = playground.experiment()
+    playground.page.mouse.move(0, 0, steps=5)
+    playground.page.mouse.up()
+
+    playground.assert_consistent()
+    assert np.array_equal(playground.experiment().X, before.X)
+
+
+def test_what_stands_beside_the_board_is_left_alone_by_an_edit(playground: Playground):
+    """And follows where it must: the sidebar at the first edit, the equations at a new size."""
+    playground.type("X", 0, 0, "0.5")
+    playground.page.evaluate(_NOTE_CHANGES)
+
+    playground.type("X", 0, 1, "0.25")
+
+    assert playground.page.evaluate("window.changed") == 0
+    playground.slide("Width per head d_k", "ArrowRight")
+    expect(playground.page.locator(".katex").first).to_contain_text("3")
+
+
+# Counts what changes in the sidebar and in the equations.
+_NOTE_CHANGES = """() => {
+  window.changed = 0;
+  const observer = new MutationObserver((changes) => { window.changed += changes.length; });
+  const kinds = { subtree: true, childList: true, characterData: true };
+  for (const part of ["[data-testid=stSidebar]", ".katex"]) {
+    observer.observe(document.querySelector(part), kinds);
+  }
+}"""
 
 
 # --- sentence

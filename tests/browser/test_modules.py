@@ -298,6 +298,7 @@ _BUILD = """async (data) => {
   const { View } = await import("/view.js");
   const { sayFrom } = await import("/element.js");
   window.view = new View(document.querySelector("main"), data, data.matrices);
+  view.fit(data.matrices, data.axes.tokens.length);
   window.scene = {
     data,
     matrices: data.matrices,
@@ -361,7 +362,13 @@ _RETURN = """async (data) => {
   const sent = [];
   const component = {
     parentElement: main.firstChild,
-    data: { ...data, run: 1, revision: 0, taken: {} },
+    data: {
+      ...data,
+      revision: 0,
+      taken: {},
+      is_first: false,
+      address: { query: {}, language: "en", run: 1 },
+    },
     setStateValue: (_, message) => sent.push(structuredClone(message)),
   };
   const leave = board(component);

@@ -160,7 +160,7 @@ def test_tokens_leave_and_return_as_the_same_letters(tab: Playground):
     experiment = with_tokens(tokens, row)
     page = tab.show(experiment).page
 
-    figure = tab.unfold(back_row._KEY)
+    figure = tab.unfold(back_row.SECTION_KEY)
     expect(figure.locator(".ytick text").first).to_be_attached()
     ticks = figure.locator(".yaxislayer-above .ytick text").evaluate_all(_TEXTS)
     assert ticks == [token if len(token) <= 14 else f"{token[:13]}…" for token in tokens]
@@ -263,7 +263,7 @@ def test_every_text_stands_out_from_what_is_behind_it(tab: Playground, theme: st
     tab.cell("weights", 2, 1).click()
     page.locator(".chip").nth(2).click()
     tab.type("X", 0, 0, "6")
-    figure = tab.unfold(back_row._KEY)
+    figure = tab.unfold(back_row.SECTION_KEY)
     expect(figure.locator(".heatmap-label").first).to_be_attached()
 
     tab.input("X", 1, 1).click()
@@ -314,7 +314,7 @@ def unfold_all(tab: Playground) -> None:
     """Open the two sections that Python draws when they are open, and the sentence's."""
     tab.unfold(take_away.SECTION_KEY)
     tab.page.locator("[data-testid=stSidebar] [data-testid=stExpander] summary").first.click()
-    figure = tab.unfold(back_row._KEY)
+    figure = tab.unfold(back_row.SECTION_KEY)
     expect(figure.locator(".heatmap-label").first).to_be_attached()
 
 
