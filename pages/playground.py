@@ -19,14 +19,14 @@ from playground.texts import Texts
 def draw_board(t: Texts) -> None:
     """The board, and the sizes beside it."""
     above = st.container()  # always there, or what stands below would be made anew
-    experiment = session.experiment()
+    experiment, address = session.experiment(), address_bar.address(t)
     try:
-        board.show(t, experiment, experiment.trace(), session.head())
+        board.show(t, experiment, experiment.trace(), session.head(), address)
     except Exception:
         address_bar.show(t)  # the link is right even where a fault keeps the board away
         raise
     with above:
-        address_bar.warn(t)
+        address_bar.warn(t, address)
     with place_of_sizes:
         controls.sizes(t)
 
@@ -56,8 +56,8 @@ with heading:
     shell.part("toolbar", controls.toolbar, controls.toolbar_shows)
 with above_board:
     shell.part("equations", draw_equations, lambda: (equations(), session.head()))
-shell.part("layers", layers.panel, layers.shows)
-shell.part("back_row", back_row.panel, back_row.shows)
+shell.part("layers", layers.panel, parts.while_open(layers.SECTION_KEY))
+shell.part("back_row", back_row.panel, parts.while_open(back_row.SECTION_KEY))
 with upper:
     controls.beginning(t)
 with lower:

@@ -19,28 +19,22 @@ _ADDRESS_BAR = Component("address_bar", _FOLDER, html="", is_styled=False)
 
 def show(t: Texts) -> None:
     """Make the address the link of what is there, and tell the browser the page's language."""
-    _ADDRESS_BAR(key="address_bar", data=address(t))
-    warn(t)
+    data = address(t)
+    _ADDRESS_BAR(key="address_bar", data=data)
+    warn(t, data)
 
 
 def address(t: Texts) -> dict[str, Any]:
     """What the address bar shall hold; the board writes it itself, since a component is dear."""
-    text = _text()
+    text = link.encode(session.experiment())
+    host = len(st.context.url or "")
+    fits = host + len(text) + len("?lang=en&h=8&e=") <= link.BUDGET
     head = str(session.head() + 1) if session.head() else ""
-    query = {"lang": t.language, "h": head, "e": text if _fits(text) else ""}
+    query = {"lang": t.language, "h": head, "e": text if fits else ""}
     return {"query": query, "language": t.language, "run": session.run()}
 
 
-def warn(t: Texts) -> None:
-    """Say so where the link is too long for an address."""
-    if not _fits(_text()):
+def warn(t: Texts, address: dict[str, Any]) -> None:
+    """Say so where the link was too long for this address."""
+    if not address["query"]["e"]:
         st.warning(t("notice.link_too_long"), icon=":material/link_off:")
-
-
-def _text() -> str:
-    return link.encode(session.experiment())
-
-
-def _fits(text: str) -> bool:
-    host = len(st.context.url or "")
-    return host + len(text) + len("?lang=en&h=8&e=") <= link.BUDGET

@@ -12,11 +12,6 @@ SECTION_KEY, _FORMAT = "back_row", "back_row_format"
 _FORMATS: tuple[ImageFormat, ...] = ("png", "svg")
 
 
-def shows() -> object:
-    """What the section is drawn from: nothing that changes, while it is closed."""
-    return session.shown() if st.session_state.get(SECTION_KEY) else None
-
-
 def panel(t: Texts) -> None:
     """The section with the picture, drawn only while it is open: Plotly is slow to redraw."""
     section = st.expander(

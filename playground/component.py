@@ -94,5 +94,7 @@ def _with_imports(folder: Path, script: str) -> list[str]:
     found = [script]
     for name in found:  # grows meanwhile
         text = (folder / name).read_text(encoding="utf-8")
-        found += [other for other in _IMPORT.findall(text) if other not in found]
-    return list(dict.fromkeys(found))
+        for other in _IMPORT.findall(text):
+            if other not in found:
+                found.append(other)
+    return found

@@ -24,11 +24,6 @@ from playground.texts import Texts, escaped
 SECTION_KEY = "layers"
 
 
-def shows() -> object:
-    """What the panel is drawn from: nothing that changes, while it is closed."""
-    return session.shown() if st.session_state.get(SECTION_KEY) else None
-
-
 def panel(t: Texts) -> None:
     """Two buttons that go a layer deeper, and from the second layer on what is seen there.
 

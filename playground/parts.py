@@ -36,13 +36,26 @@ def note(name: str, shows: Shows) -> None:
         name: Of the part, or PAGE.
         shows: Tells what it would show now, as anything that can be compared.
     """
-    st.session_state[_DRAWN]["parts"][name] = (shows, shows())
+    st.session_state[_DRAWN]["parts"][name] = (shows, _said(shows))
+
+
+def while_open(section: str) -> Shows:
+    """What a section shows that is drawn only while it is open: nothing that changes, else."""
+    return lambda: session.shown() if st.session_state.get(section) else None
+
+
+def is_stale(name: str) -> bool:
+    """Whether a part that has been drawn would show something else now."""
+    drawn = st.session_state[_DRAWN]["parts"]
+    if name not in drawn:
+        return False
+    shows, shown = drawn[name]
+    return bool(_said(shows) != shown)
 
 
 def stale() -> list[str]:
     """The parts that would show something else now."""
-    drawn = st.session_state[_DRAWN]["parts"]
-    return [name for name, (shows, shown) in drawn.items() if _said(shows) != shown]
+    return [name for name in st.session_state[_DRAWN]["parts"] if is_stale(name)]
 
 
 def answering(change: Callable[P, None], *, on: str = "") -> Callable[P, None]:
@@ -56,10 +69,9 @@ def answering(change: Callable[P, None], *, on: str = "") -> Callable[P, None]:
     @wraps(change)
     def callback(*args: P.args, **kwargs: P.kwargs) -> None:
         change(*args, **kwargs)
-        # Who leaves a page sends what was typed last along with the wish to leave.
-        if st.session_state.get(_DRAWN, {}).get("of") != _page():
+        if not _is_here():
             return
-        if PAGE in stale() or session.has_notice():
+        if is_stale(PAGE) or session.has_notice():
             st.rerun()
         if on != BOARD:
             st.rerun(BOARD)
@@ -69,18 +81,27 @@ def answering(change: Callable[P, None], *, on: str = "") -> Callable[P, None]:
 
 def draw_rest() -> None:
     """A callback that lets all be drawn that is stale, when the board is painted."""
+    if not _is_here():
+        return
     names = stale()
-    if st.session_state[_DRAWN]["of"] == _page() and names:
+    if PAGE in names:
+        st.rerun()
+    if names:
         # The board comes last, so that it says whether anything is left.
-        st.rerun([*(name for name in names if name not in (BOARD, PAGE)), BOARD])
+        st.rerun([*(name for name in names if name != BOARD), BOARD])
 
 
 def _said(shows: Shows) -> Any:
-    """What a part says it would show; where that fails, drawing it will show the fault."""
+    """What a part says it would show; where that fails, drawing it shows the fault."""
     try:
         return shows()
-    except Exception:
-        return object()  # equal to nothing
+    except Exception as error:
+        return repr(error)  # the same fault is not drawn again and again
+
+
+def _is_here() -> bool:
+    """Whether the page is there still: who leaves it sends what was typed last along."""
+    return bool(st.session_state.get(_DRAWN, {}).get("of") == _page())
 
 
 def _page() -> str:

@@ -15,10 +15,8 @@ from attention_core.arrays import FloatArray
 from attention_core.canvas import MAX_TOKENS
 from attention_core.experiment import MAX_VALUE
 from playground import palette, parts, session
-from playground.address_bar import address
 from playground.component import Component
 from playground.narrate import narrate
-from playground.parts import answering
 from playground.pipeline import STAGES, Matrix, Stage, axis_labels, pipeline
 from playground.texts import Texts
 
@@ -27,14 +25,24 @@ PER_HEAD = ("W_Q", "W_K", "W_V")
 _BOARD = Component("board", Path(__file__).parent, html='<div class="board"></div>', is_styled=True)
 
 
-def show(t: Texts, experiment: Experiment, trace: ExperimentTrace, head: int) -> None:
-    """Draw the board for one head of an experiment; it keeps the address bar, too."""
+def show(
+    t: Texts,
+    experiment: Experiment,
+    trace: ExperimentTrace,
+    head: int,
+    address: dict[str, Any],
+) -> None:
+    """Draw the board for one head of an experiment; it writes the address into its bar, too."""
     _BOARD(
         key=session.BOARD_KEY,
         data=board_data(t, experiment, trace, head)
-        | {"revision": session.revision(), "taken": session.taken(), "address": address(t)}
-        | {"is_first": bool(parts.stale())},
-        on_edits_change=answering(session.take_waiting, on=parts.BOARD),
+        | {
+            "revision": session.revision(),
+            "taken": session.taken(),
+            "address": address,
+            "is_first": bool(parts.stale()),
+        },
+        on_edits_change=parts.answering(session.take_waiting, on=parts.BOARD),
         on_painted_change=parts.draw_rest,
     )
 

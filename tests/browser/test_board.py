@@ -87,13 +87,18 @@ def test_escape_takes_a_drag_back(playground: Playground):
     playground.assert_shows(Experiment.from_preset())
 
 
-def test_a_click_is_no_drag(playground: Playground):
-    before = playground.page.url
-    playground.drag("X", 0, 0, 3)
+def drag_and_type(playground: Playground, across: int, digit: str) -> None:
+    """Pull the first number of X, let it go, and type at once."""
+    playground.drag("X", 0, 0, across)
     playground.page.mouse.up()
-    playground.page.keyboard.type("4")
+    playground.page.keyboard.type(digit)
     playground.page.keyboard.press("Enter")
     playground.settle()
+
+
+def test_a_click_is_no_drag(playground: Playground):
+    before = playground.page.url
+    drag_and_type(playground, 3, "4")
 
     assert playground.experiment().X[0, 0] == 4
     assert playground.page.url != before
@@ -111,11 +116,7 @@ def test_a_drag_of_another_cell_takes_its_own_number(playground: Playground):
 
 
 def test_a_digit_after_a_drag_types_over(playground: Playground):
-    playground.drag("X", 0, 0, 14)
-    playground.page.mouse.up()
-    playground.page.keyboard.type("7")
-    playground.page.keyboard.press("Enter")
-    playground.settle()
+    drag_and_type(playground, 14, "7")
 
     assert playground.experiment().X[0, 0] == 7
 

@@ -134,6 +134,37 @@ def test_a_part_that_cannot_tell_what_it_shows_is_stale(app, monkeypatch):
     assert app.errors == [app.t("fault.sentence")]
 
 
+def test_a_part_that_fails_is_not_asked_for_again_and_again(monkeypatch):
+    monkeypatch.setattr(parts.st, "session_state", {})
+    faults = [ValueError("first"), ValueError("first"), KeyError("other")]
+
+    def fail():
+        raise faults.pop(0)
+
+    parts.begin_page()
+    parts.note("equations", fail)
+
+    assert parts.stale() == []
+    assert parts.stale() == ["equations"]  # another fault
+
+
+def test_a_page_that_is_stale_when_the_board_is_painted_is_drawn_anew(monkeypatch):
+    asked = []
+
+    def rerun(*scope):
+        asked.append(scope)
+        raise RuntimeError  # as Streamlit's does, it comes back to nobody
+
+    monkeypatch.setattr(parts.st, "rerun", rerun)
+    drawn = {parts.BOARD: (lambda: 1, 1), parts.PAGE: (lambda: 2, 1)}
+    monkeypatch.setattr(parts.st, "session_state", {"parts": {"of": "", "parts": drawn}})
+
+    with pytest.raises(RuntimeError):
+        parts.draw_rest()
+
+    assert asked == [WHOLE]
+
+
 def test_the_same_things_are_shown_by_parts_and_as_a_whole(app):
     """What parts drew after many changes, a whole run would draw, too."""
     for key, value in [("d_k", 3), ("n_heads", 3), ("mask", ["causal"]), ("encoding", "alibi")]:

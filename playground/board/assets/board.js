@@ -10,7 +10,7 @@ import { formatBlock, parseBlock, roomProblem } from "./block.js";
 import { copyText } from "./clipboard.js";
 import { channels, luminance } from "./colour.js";
 import { changesSince, countOf, fingerprint } from "./compare.js";
-import { nameOf, sayFrom, update, wording } from "./element.js";
+import { nameOf, sayFrom, sizeOf, update, wording } from "./element.js";
 import { withEdits } from "./evaluate.js";
 import { onPaste, onPointerDown } from "./gestures.js";
 import { explain } from "./graph.js";
@@ -664,8 +664,7 @@ export class Board {
 
 /** How a matrix is computed, and its shape. */
 function formula({ symbol, name, expression, values }, say) {
-  const shape = `${values.length} × ${values[0].length}`;
-  const size = say("shape", { shape, rows: values.length, columns: values[0].length });
+  const size = say("shape", { shape: sizeOf(values), rows: values.length, columns: values[0].length });
   return [{ text: expression ? `${symbol || name} = ${expression}. ${size}` : size }];
 }
 

@@ -5,6 +5,7 @@
  * same to the last bit: what cannot have moved is never marked.
  */
 
+import { sizeOf } from "./element.js";
 import { atHead, evaluated } from "./evaluate.js";
 
 /** @typedef {import("./view.js").BoardData} BoardData */
@@ -23,7 +24,7 @@ export function changesSince(before, now) {
   const old = evaluatedOnce(before, now.head);
   for (const { id, values } of (now.isPreview ? now : evaluated(now)).matrices) {
     const was = old.get(id);
-    if (!was || was.length !== values.length || was[0].length !== values[0].length) continue;
+    if (!was || sizeOf(was) !== sizeOf(values)) continue;
     const rows = values.map((row, i) =>
       row.map((value, j) => (value === was[i][j] ? undefined : was[i][j])),
     );
@@ -48,10 +49,6 @@ export function reshaped(before, now) {
   const sizes = new Map(before.matrices.map(({ id, values }) => [id, sizeOf(values)]));
   return now.matrices.filter(({ id, values }) => sizes.has(id) && sizes.get(id) !== sizeOf(values))
     .length;
-}
-
-function sizeOf(values) {
-  return `${values.length} × ${values[0].length}`;
 }
 
 /** How many numbers moved. @param {Changes} changes */

@@ -43,6 +43,11 @@ export function resize(parts, count, parent, build) {
   }
 }
 
+/** "3 × 2". @param {unknown[][]} values */
+export function sizeOf(values) {
+  return `${values.length} × ${values[0].length}`;
+}
+
 /** The text of a key with its {fields} filled in. */
 export function sayFrom(texts) {
   return (key, values = {}) =>

@@ -66,12 +66,16 @@ export function evaluated(data) {
   for (const matrix of data.matrices) {
     values.set(matrix.id, compute(matrix, values, data));
   }
-  const { of } = data.matrices.find((matrix) => matrix.id === "weights").operation;
   return {
     ...data,
     matrices: data.matrices.map((matrix) => ({ ...matrix, values: values.get(matrix.id) })),
-    softmax: softmaxSteps(values.get(of[0])),
+    softmax: softmaxSteps(values.get(scoresOf(data.matrices))),
   };
+}
+
+/** The id of the scores that the softmax is made of. @param {Matrix[]} matrices */
+export function scoresOf(matrices) {
+  return matrices.find((matrix) => matrix.id === "weights").operation.of[0];
 }
 
 /**

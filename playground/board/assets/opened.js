@@ -3,6 +3,7 @@
  */
 
 import { nameOf } from "./element.js";
+import { scoresOf } from "./evaluate.js";
 import { formatScore } from "./number.js";
 
 /** @typedef {import("./view.js").BoardData} BoardData */
@@ -20,7 +21,7 @@ export const OPENED = "softmax";
  */
 export function opened(data, row, say) {
   const weights = data.matrices.find((matrix) => matrix.id === "weights");
-  const scores = data.matrices.find((matrix) => matrix.id === weights.operation.of[0]);
+  const scores = data.matrices.find((matrix) => matrix.id === scoresOf(data.matrices));
   const { maximum, shifted, exponentials, total } = data.softmax;
   const isEmpty = total[row][0] === null;
   const sums = { maximum: formatScore(maximum[row][0]), total: formatScore(total[row][0]) };

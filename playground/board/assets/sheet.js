@@ -7,7 +7,7 @@
  */
 
 import { cellShade } from "./colour.js";
-import { element, nameOf, resize, update, wording } from "./element.js";
+import { element, nameOf, resize, sizeOf, update, wording } from "./element.js";
 import { decimalsFor, formatCell, formatNumber, formatScore } from "./number.js";
 
 /** @typedef {import("./view.js").Matrix} Matrix */
@@ -52,7 +52,7 @@ export class Sheet {
    */
   fit(matrix) {
     const [rows, columns] = [matrix.values.length, matrix.values[0].length];
-    const size = `${rows} × ${columns}`;
+    const size = sizeOf(matrix.values);
     this.isRefitted = size !== this.size;
     if (!this.isRefitted) return;
     this.size = size;

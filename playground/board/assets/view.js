@@ -3,7 +3,7 @@
  */
 
 import { reshaped } from "./compare.js";
-import { element, nameOf, resize, sayFrom, update } from "./element.js";
+import { element, nameOf, resize, sayFrom, sizeOf, update } from "./element.js";
 import { Sheet, kindOf } from "./sheet.js";
 
 /**
@@ -62,7 +62,7 @@ export function outline(data, matrices) {
 
 /** What must be equal for its sheets to fit as they are. */
 export function sizes(matrices) {
-  return JSON.stringify(matrices.map(({ values }) => [values.length, values[0].length]));
+  return JSON.stringify(matrices.map(({ values }) => sizeOf(values)));
 }
 
 export class View {
