@@ -28,8 +28,19 @@ from attention_core.canvas import (
     drawn,
     learned_positions,
 )
-from attention_core.errors import ChoiceError, RangeError, ShapeError, TokenError
-from attention_core.multi_head import MultiHeadTrace, multi_head_attention
+from attention_core.errors import (
+    ChoiceError,
+    DivisibilityError,
+    RangeError,
+    ShapeError,
+    TokenError,
+)
+from attention_core.multi_head import (
+    MultiHeadTrace,
+    merge_heads,
+    multi_head_attention,
+    split_heads,
+)
 from attention_core.presets import DEFAULT_PRESET, ENCODINGS, PRESETS, Encoding
 
 MAX_VALUE = 1e6  # five matrix products of this size stay far from overflow
@@ -299,6 +310,28 @@ class Experiment:
     def with_output_projection(self, is_on: bool) -> Self:
         """With or without W_O; its numbers are kept while it is off."""
         return self.showing(self.canvas, self.sizes, has_W_O=is_on)
+
+    def with_heads(self, n_heads: int) -> Self:
+        """The width d_model shared among so many heads, d_k = d_model / n_heads each.
+
+        Where the heads fill the width already, the same fused weights are cut anew, so that no
+        projection changes and going back gives the same heads; else d_k follows as in `resized`.
+
+        Raises:
+            RangeError: n_heads or the d_k that follows is outside its limits.
+            DivisibilityError: d_model is no multiple of n_heads.
+        """
+        check_count("n_heads", n_heads, 1, MAX_HEADS)
+        d_model = self.d_model
+        if d_model % n_heads:
+            raise DivisibilityError("d_model", d_model, "n_heads", n_heads)
+        if self.n_heads * self.d_k != d_model:
+            return self.resized(n_heads=n_heads, d_k=d_model // n_heads)
+        cut: dict[str, Any] = {
+            name: split_heads(merge_heads(getattr(self, name)), n_heads)
+            for name in ("W_Q", "W_K", "W_V")
+        }
+        return replace(self, **cut)
 
     def with_cell(self, matrix: str, index: tuple[int, ...], value: float) -> Self:
         """One number replaced; as `with_block` with a single number."""

@@ -7,7 +7,7 @@ Source: Vaswani et al. 2017, section 3.2.2. Grouped queries (several query heads
 key/value head): Ainslie et al. 2023, "GQA", section 2.2.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,11 @@ class MultiHeadTrace:
     concatenated: FloatArray  # (..., n_tokens, n_heads * d_v)
     contributions: FloatArray  # (..., n_heads, n_tokens, d_out)  they sum to the output
     output: FloatArray  # (..., n_tokens, d_out)  concatenated W_O
+
+    def sum_of(self, heads: Iterable[int]) -> FloatArray:
+        """(..., n_tokens, d_out): what these heads add to the output together."""
+        total: FloatArray = self.contributions[..., list(heads), :, :].sum(axis=-3)
+        return total
 
     @property
     def head_outputs(self) -> FloatArray:

@@ -21,7 +21,7 @@ def draw_board(t: Texts) -> None:
     above = st.container()  # always there, or what stands below would be made anew
     experiment, address = session.experiment(), address_bar.address(t)
     try:
-        board.show(t, experiment, experiment.trace(), session.head(), address)
+        board.show(board.board_data(t, experiment, experiment.trace(), session.head()), address)
     except Exception:
         address_bar.show(t)  # the link is right even where a fault keeps the board away
         raise

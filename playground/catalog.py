@@ -1,6 +1,7 @@
 """The lessons: which file, which icon, in which section of the menu, in which order.
 
-Titles and summaries are texts: `lesson.<id>.title` and `lesson.<id>.summary`.
+Titles and summaries are texts: `lesson.<id>.title` and `lesson.<id>.summary`. Each step of a lesson
+has three more: `<id>.<step>.title`, what to do (`.ask`) and what to try at the end (`.next`).
 """
 
 from dataclasses import dataclass
@@ -14,9 +15,22 @@ class Lesson:
     file: str
     icon: str
     section: str
+    steps: tuple[str, ...] = ()  # what a lesson is made of, in order
 
 
 LESSONS = (
     Lesson("playground", "pages/playground.py", ":material/grid_on:", "touch"),
     Lesson("guide", "pages/guide.py", ":material/menu_book:", "touch"),
+    Lesson(
+        "multi_head",
+        "pages/multi_head.py",
+        ":material/call_split:",
+        "lessons",
+        ("heads",),
+    ),
 )
+
+
+def lesson(id: str) -> Lesson:
+    """The lesson of this id."""
+    return next(each for each in LESSONS if each.id == id)

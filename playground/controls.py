@@ -107,7 +107,9 @@ def settings(t: Texts) -> None:
 
 def toolbar(t: Texts) -> None:
     """Undo, redo and reset."""
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="right"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="right", gap="xsmall"
+    ):
         _button(t, "undo", ":material/undo:", session.undo, disabled=not session.can_undo())
         _button(t, "redo", ":material/redo:", session.redo, disabled=not session.can_redo())
         _button(t, "reset", ":material/restart_alt:", session.reset)

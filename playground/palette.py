@@ -24,6 +24,17 @@ SEQUENTIAL: dict[Theme, tuple[str, ...]] = {
     "light": ("#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"),
     "dark": ("#14171f", "#08306b", "#2171b5", "#6baed6", "#c6dbef"),
 }
+# Lines and frames that must be told apart: after Okabe and Ito, each at least 3:1 on the page.
+CATEGORICAL: dict[Theme, tuple[str, ...]] = {
+    "light": (
+        *("#0072b2", "#b35806", "#00796b", "#7b3294"),
+        *("#c2185b", "#806000", "#4d5a73", "#3b7d23"),
+    ),
+    "dark": (
+        *("#6baed6", "#fdb863", "#5eead4", "#b2abd2"),
+        *("#ff80ab", "#e6c84f", "#b8c1d1", "#8fd175"),
+    ),
+}
 DARK_INK, LIGHT_INK = "#000000", "#ffffff"
 _EVEN = 0.179  # relative luminance at which both inks stand out equally, by 4.58:1
 

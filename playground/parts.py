@@ -26,7 +26,7 @@ _DRAWN = "parts"  # for each part, what tells what it shows, and what it has sho
 
 def begin_page() -> None:
     """The whole page is being drawn, and has no parts so far."""
-    st.session_state[_DRAWN] = {"of": _page(), "parts": {}}
+    st.session_state[_DRAWN] = {"of": _page(), "parts": {}, "has_board": False}
 
 
 def note(name: str, shows: Shows) -> None:
@@ -36,7 +36,20 @@ def note(name: str, shows: Shows) -> None:
         name: Of the part, or PAGE.
         shows: Tells what it would show now, as anything that can be compared.
     """
-    st.session_state[_DRAWN]["parts"][name] = (shows, _said(shows))
+    drawn = st.session_state[_DRAWN]
+    drawn["parts"][name] = (shows, _said(shows))
+    if name == BOARD:
+        drawn["has_board"] = False  # until it is there
+
+
+def has_board() -> None:
+    """A board is being drawn: it will ask for what is stale, and keep the address bar."""
+    st.session_state[_DRAWN]["has_board"] = True
+
+
+def is_board_drawn() -> bool:
+    """Whether the board's part has a board in it."""
+    return bool(st.session_state[_DRAWN]["has_board"])
 
 
 def while_open(section: str) -> Shows:
@@ -71,7 +84,7 @@ def answering(change: Callable[P, None], *, on: str = "") -> Callable[P, None]:
         change(*args, **kwargs)
         if not _is_here():
             return
-        if is_stale(PAGE) or session.has_notice():
+        if is_stale(PAGE) or session.has_notice() or _must_draw_all():
             st.rerun()
         if on != BOARD:
             st.rerun(BOARD)
@@ -89,6 +102,12 @@ def draw_rest() -> None:
     if names:
         # The board comes last, so that it says whether anything is left.
         st.rerun([*(name for name in names if name != BOARD), BOARD])
+
+
+def _must_draw_all() -> bool:
+    """Whether something is stale and there is no board that would ask for it."""
+    others = [name for name in stale() if name != BOARD]
+    return bool(others) and not is_board_drawn()
 
 
 def _said(shows: Shows) -> Any:

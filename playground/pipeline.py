@@ -6,16 +6,14 @@ computation, its shapes or its operands reads it here.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from attention_core import Experiment, ExperimentTrace, positions
-from attention_core.arrays import FloatArray
+from attention_core.arrays import BoolArray, FloatArray
 
-Axis: TypeAlias = Literal["tokens", "features", "dims", "concatenated"]
-Stage: TypeAlias = Literal["inputs", "projections", "scores", "weights", "output"]
-STAGES: tuple[Stage, ...] = ("inputs", "projections", "scores", "weights", "output")
+STAGES = ("inputs", "projections", "scores", "weights", "output")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -24,10 +22,10 @@ class Matrix:
 
     id: str
     symbol: str  # as in the equation; "_Q" is a subscript
-    stage: Stage
+    stage: str
     values: FloatArray  # (rows, columns)
-    rows: Axis
-    columns: Axis
+    rows: str  # the axis along them
+    columns: str
     expression: str = ""  # how it is computed; "{scores}" stands for the name of that matrix
     operation: dict[str, Any] = field(default_factory=lambda: {"kind": "given"})
     is_editable: bool = False
@@ -35,6 +33,13 @@ class Matrix:
     are_weights: bool = False  # from 0 to 1, rather than signed
     chain: str = ""  # matrices of one chain stand below each other
     text: str = ""  # which texts describe it, if not those of its id
+    name: str = ""  # in the reader's language, if not that of the texts
+    about: str = ""
+    reach: float | None = None  # the size at which a signed colour is full, if not its own largest
+    bands: tuple[int, ...] = ()  # the colour of each column's frame
+    row_bands: tuple[int, ...] = ()  # and of each row's
+    marked: BoolArray | None = None  # cells that are pointed out
+    mark: str = ""  # what a screen reader says of them
 
     @property
     def text_id(self) -> str:
@@ -60,7 +65,7 @@ def pipeline(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[
 
 def axis_labels(
     experiment: Experiment, names_of: Mapping[str, str] | None = None
-) -> dict[Axis, list[str]]:
+) -> dict[str, list[str]]:
     """What stands beside the rows and columns.
 
     Args:
@@ -210,7 +215,7 @@ def _between_tokens(
 ) -> Matrix:
     """A matrix with a row for each query and a column for each key."""
     are_weights = id == "weights"
-    stage: Stage = "weights" if are_weights else "scores"
+    stage = "weights" if are_weights else "scores"
     return Matrix(
         id,
         symbol,
@@ -242,7 +247,7 @@ def _output(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[M
         Matrix("head_output", "H", "output", steps.output, "tokens", "dims", "{weights} V", mix)
     ]
     source, columns = "head_output", "H"
-    inner: Axis = "dims"
+    inner = "dims"
     if experiment.n_heads > 1:
         source, columns, inner = "concatenated", "C", "concatenated"
         is_last = attention.W_O is None

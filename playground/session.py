@@ -64,6 +64,7 @@ def _begin() -> None:
         "told": False,
         "language": _first_language(),
         "head": _first_head(),
+        "settings": {},
     }
     text = st.query_params.get("e")
     if text:
@@ -209,6 +210,17 @@ def head() -> int:
 def show_head(index: int) -> None:
     """Let the board follow this head."""
     _work()["head"] = index
+
+
+def setting(key: str, default: T) -> T:
+    """What a lesson was set to, such as "masks.pattern"; nothing else depends on it."""
+    value: T = _work()["settings"].get(key, default)
+    return value
+
+
+def set_setting(key: str, value: Any) -> None:
+    """Set a lesson to something."""
+    _work()["settings"] = _work()["settings"] | {key: value}
 
 
 def language() -> Language:

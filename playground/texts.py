@@ -1,6 +1,7 @@
 """Every sentence a reader sees, in English and Simplified Chinese.
 
-Texts live in texts/en.toml and texts/zh.toml under the same keys, which a test holds. A text
+Texts live in texts/en.toml and texts/zh.toml, those of a lesson in texts/<language>/<lesson>.toml,
+under the same keys in both languages, which a test holds. A text
 may contain {fields}; it is never built from pieces in code, since word order differs.
 """
 
@@ -65,7 +66,6 @@ def small(text: str) -> str:
 
 @lru_cache
 def _flat(language: Language) -> dict[str, str]:
-    tree = tomllib.loads((_FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
     flat: dict[str, str] = {}
 
     def walk(branch: dict[str, Any], prefix: str) -> None:
@@ -75,5 +75,6 @@ def _flat(language: Language) -> dict[str, str]:
             else:
                 flat[prefix + key] = value
 
-    walk(tree, "")
+    for path in (_FOLDER / f"{language}.toml", *sorted((_FOLDER / language).glob("*.toml"))):
+        walk(tomllib.loads(path.read_text(encoding="utf-8")), "")
     return flat

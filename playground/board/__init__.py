@@ -1,5 +1,5 @@
 """The linked matrix board: all matrices of the pipeline, edited in place."""
 
-from playground.board.board import show
+from playground.board.board import board_data, exhibit_data, show
 
-__all__ = ["show"]
+__all__ = ["board_data", "exhibit_data", "show"]

@@ -4,6 +4,8 @@ Every number and colour comes from the trace and the palette. Only while an edit
 does the board evaluate the same graph itself, until the answer is there.
 """
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,9 @@ from attention_core.canvas import MAX_TOKENS
 from attention_core.experiment import MAX_VALUE
 from playground import palette, parts, session
 from playground.component import Component
+from playground.exhibit import Exhibit
 from playground.narrate import narrate
-from playground.pipeline import STAGES, Matrix, Stage, axis_labels, pipeline
+from playground.pipeline import STAGES, Matrix, axis_labels, pipeline
 from playground.texts import Texts
 
 PER_HEAD = ("W_Q", "W_K", "W_V")
@@ -25,17 +28,17 @@ PER_HEAD = ("W_Q", "W_K", "W_V")
 _BOARD = Component("board", Path(__file__).parent, html='<div class="board"></div>', is_styled=True)
 
 
-def show(
-    t: Texts,
-    experiment: Experiment,
-    trace: ExperimentTrace,
-    head: int,
-    address: dict[str, Any],
-) -> None:
-    """Draw the board for one head of an experiment; it writes the address into its bar, too."""
+def show(data: dict[str, Any], address: dict[str, Any]) -> None:
+    """Draw the board; it writes the address into its bar, too.
+
+    Args:
+        data: From `board_data` or `exhibit_data`.
+        address: From `address_bar.address`.
+    """
+    parts.has_board()
     _BOARD(
         key=session.BOARD_KEY,
-        data=board_data(t, experiment, trace, head)
+        data=data
         | {
             "revision": session.revision(),
             "taken": session.taken(),
@@ -50,24 +53,55 @@ def show(
 def board_data(
     t: Texts, experiment: Experiment, trace: ExperimentTrace, head: int
 ) -> dict[str, Any]:
-    """All that the board shows, as JSON-ready data."""
+    """All that the board of an experiment shows, as JSON-ready data."""
     matrices = pipeline(experiment, trace, head)
     of_id = {matrix.id: matrix for matrix in matrices}
     masked_scores = of_id[of_id["weights"].operation["of"][0]].values
-    present = [stage for stage in STAGES if any(m.stage == stage for m in matrices)]
-    names = {matrix.id: t(f"matrix.{matrix.text_id}.name") for matrix in matrices}
+    stages = {stage: _stage_title(t, stage, experiment, head) for stage in STAGES}
     return {
-        "matrices": [_described(t, matrix, head, names) for matrix in matrices],
+        **_laid_out(t, stages, matrices, head),
+        "of": "experiment",
         "heads": _other_heads(experiment, head),
         "head": head,
         "softmax": _softmax_steps(masked_scores),
         "sentences": [asdict(sentence) for sentence in narrate(t, experiment, trace, head)],
-        "stages": [
-            {"id": stage, "title": _stage_title(t, stage, experiment, head)} for stage in present
-        ],
         "axes": axis_labels(experiment, t.group("feature")),
         "texts": t.group("board"),
-        "palette": {"signed": palette.DIVERGING, "weights": palette.SEQUENTIAL},
+    }
+
+
+def exhibit_data(t: Texts, exhibit: Exhibit) -> dict[str, Any]:
+    """All that the board of a lesson shows, as JSON-ready data."""
+    is_yours = any(matrix.is_editable or matrix.is_paintable for matrix in exhibit.matrices)
+    return {
+        **_laid_out(t, exhibit.stages, exhibit.matrices, 0),
+        "of": exhibit.of,
+        "heads": [None],
+        "head": 0,
+        "softmax": None,
+        "sentences": [],
+        "axes": {axis: list(labels) for axis, labels in exhibit.axes.items()},
+        "texts": t.group("board") | ({} if is_yours else {"hint": t("exhibit.hint")}),
+    }
+
+
+def _laid_out(
+    t: Texts, stages: Mapping[str, str], matrices: Sequence[Matrix], head: int
+) -> dict[str, Any]:
+    """The matrices with their names, and those stages that have one."""
+    names = {matrix.id: matrix.name or t(f"matrix.{matrix.text_id}.name") for matrix in matrices}
+    return {
+        "matrices": [_described(t, matrix, head, names) for matrix in matrices],
+        "stages": [
+            {"id": stage, "title": title}
+            for stage, title in stages.items()
+            if any(matrix.stage == stage for matrix in matrices)
+        ],
+        "palette": {
+            "signed": palette.DIVERGING,
+            "weights": palette.SEQUENTIAL,
+            "bands": palette.CATEGORICAL,
+        },
         "limits": {"value": MAX_VALUE, "tokens": MAX_TOKENS},
     }
 
@@ -94,7 +128,7 @@ def _softmax_steps(masked_scores: FloatArray) -> dict[str, Any]:
     }
 
 
-def _stage_title(t: Texts, stage: Stage, experiment: Experiment, head: int) -> str:
+def _stage_title(t: Texts, stage: str, experiment: Experiment, head: int) -> str:
     title = t(f"stage.{stage}")
     if experiment.n_heads == 1 or stage not in ("projections", "scores", "weights"):
         return title
@@ -102,11 +136,18 @@ def _stage_title(t: Texts, stage: Stage, experiment: Experiment, head: int) -> s
 
 
 def _described(t: Texts, matrix: Matrix, head: int, names: dict[str, str]) -> dict[str, Any]:
+    extras = {
+        "reach": matrix.reach,
+        "bands": matrix.bands,
+        "row_bands": matrix.row_bands,
+        "mark": matrix.mark,
+        "marked": None if matrix.marked is None else matrix.marked.tolist(),
+    }
     return {
         "id": matrix.id,
         "symbol": matrix.symbol,
         "name": names[matrix.id],
-        "about": t(f"matrix.{matrix.text_id}.about"),
+        "about": matrix.about or t(f"matrix.{matrix.text_id}.about"),
         "expression": matrix.expression.format_map(names),
         "stage": matrix.stage,
         "chain": matrix.chain or matrix.id,
@@ -118,9 +159,19 @@ def _described(t: Texts, matrix: Matrix, head: int, names: dict[str, str]) -> di
         "paintable": matrix.is_paintable,
         "head": head if matrix.id in PER_HEAD else None,
         "operation": matrix.operation,
+        **{name: extra for name, extra in extras.items() if extra not in (None, (), "")},
     }
 
 
-def _jsonable(values: FloatArray) -> list[list[float | None]]:
-    """Rows of numbers; JSON has no infinity, so -inf is None."""
-    return [[None if value == -np.inf else value for value in row] for row in values.tolist()]
+def _jsonable(values: FloatArray) -> list[list[float | str | None]]:
+    """Rows of numbers; JSON has no infinity, so -inf is None, and ∞ and NaN are texts."""
+    if np.isfinite(values).all():
+        rows: list[list[float | str | None]] = values.tolist()
+        return rows
+    return [[_written(value) for value in row] for row in values.tolist()]
+
+
+def _written(value: float) -> float | str | None:
+    if math.isfinite(value):
+        return value
+    return None if value == -math.inf else "NaN" if math.isnan(value) else "∞"

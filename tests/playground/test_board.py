@@ -253,7 +253,11 @@ def test_the_sentences_are_those_told_of_the_head_shown(language, head):
 def test_colours_and_limits_are_those_of_palette_and_core():
     data = data_of(Experiment.from_preset())
 
-    assert data["palette"] == {"signed": palette.DIVERGING, "weights": palette.SEQUENTIAL}
+    assert data["palette"] == {
+        "signed": palette.DIVERGING,
+        "weights": palette.SEQUENTIAL,
+        "bands": palette.CATEGORICAL,
+    }
     assert data["limits"] == {"value": MAX_VALUE, "tokens": MAX_TOKENS}
 
 

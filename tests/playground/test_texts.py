@@ -39,8 +39,11 @@ def all_texts(language):
             else:
                 yield prefix + name, value
 
-    tree = tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
-    return dict(walk(tree, ""))
+    paths = [FOLDER / f"{language}.toml", *sorted((FOLDER / language).glob("*.toml"))]
+    trees = [tomllib.loads(path.read_text(encoding="utf-8")) for path in paths]
+    found = [pair for tree in trees for pair in walk(tree, "")]
+    assert len(dict(found)) == len(found), "a key stands in two files"
+    return dict(found)
 
 
 def fields_of(text):
@@ -94,7 +97,7 @@ def test_long_texts_exist_in_both_languages():
     assert "guide.md" in english
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in (FOLDER / "en").iterdir()))
+@pytest.mark.parametrize("name", sorted(path.stem for path in (FOLDER / "en").glob("*.md")))
 def test_long_texts_have_the_same_headings_and_table_rows(name):
     def skeleton(language):
         lines = Texts(language).long(name).splitlines()
@@ -173,7 +176,12 @@ def matrix_ids():
 def expansions():
     """For each key that code builds, everything that it can be built from."""
     matrices, controls = matrix_ids(), control_names()
+    steps = {f"{lesson.id}.{step}" for lesson in LESSONS for step in lesson.steps}
     return {
+        "lesson.{}.question": {lesson.id for lesson in LESSONS},
+        "{}.title": steps,
+        "{}.ask": steps,
+        "{}.next": steps,
         "lesson.{}.title": {lesson.id for lesson in LESSONS},
         "lesson.{}.summary": {lesson.id for lesson in LESSONS},
         "section.{}": {lesson.section for lesson in LESSONS},

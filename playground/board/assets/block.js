@@ -70,15 +70,17 @@ export function roomProblem(values, roomRows, roomColumns) {
 /**
  * A matrix as a text that `parseBlock`, Python and spreadsheets read as the very same numbers.
  *
- * @param {(number | null)[][]} values null is minus infinity, which JSON lacks
+ * @param {(number | string | null)[][]} values null is minus infinity, which JSON lacks, as it
+ *   does "NaN" and "∞"
  * @param {Kind} kind
  */
 export function formatBlock(values, kind) {
   const between = { tsv: "\t", csv: ",", python: ", " }[kind];
   const write = kind === "tsv" ? String : asFloat;
-  const infinity = kind === "python" ? "-np.inf" : "-inf";
+  const np = kind === "python" ? "np." : "";
+  const odd = { null: `-${np}inf`, NaN: `${np}nan`, "∞": `${np}inf` };
   const rows = values.map((row) =>
-    row.map((value) => (value === null ? infinity : write(value))).join(between),
+    row.map((value) => (typeof value === "number" ? write(value) : odd[value])).join(between),
   );
   if (kind !== "python") return rows.join("\n");
   return `np.array([${rows.map((row) => `[${row}]`).join(",\n          ")}])`;

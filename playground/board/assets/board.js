@@ -44,8 +44,18 @@ document.adoptedStyleSheets.push(noFading);
  */
 const boards = new WeakMap();
 
-/** What outlives a board when its page is left: the version before, the one held, what was seen. */
-const memory = { before: null, held: null, seen: null };
+/**
+ * What outlives a board when its page is left: the version before, the one held, what was seen.
+ * Boards that show something else have a memory each.
+ *
+ * @type {Map<string, {before: view.BoardData, held: view.BoardData, seen: view.BoardData}>}
+ */
+const memories = new Map();
+
+function memoryOf(of) {
+  if (!memories.has(of)) memories.set(of, { before: null, held: null, seen: null });
+  return memories.get(of);
+}
 
 /**
  * Called by Streamlit on every run and every change of theme; what it returns, on leaving.
@@ -85,6 +95,7 @@ export class Board {
     this.data = null;
     /** What is shown, by its id, the opened softmax among them. @type {Map<string, view.Matrix>} */
     this.matrices = new Map();
+    this.memory = memoryOf("");
     this.changes = new Map();
     this.outline = this.sizes = "";
     this.theme = "light";
@@ -127,6 +138,7 @@ export class Board {
     // calls with the same data again when the theme changes.
     const mayDiffer = !this.view || this.received === data;
     this.received = data;
+    this.memory = memoryOf(data.of);
     this.say = sayFrom(data.texts);
     if (mayDiffer) this.theme = themeOf(this.root);
     this.update(Boolean(this.gesture?.isActive));
@@ -152,22 +164,21 @@ export class Board {
     const data = withEdits(this.received, this.pending);
     this.data = { ...data, axes: { ...data.axes, [OPENED]: steps(this.say) } };
     this.remember(isQuick);
-    this.changes = changesSince(memory.held ?? memory.before, this.data);
+    this.changes = changesSince(this.memory.held ?? this.memory.before, this.data);
     this.repaint();
   }
 
   /** A change that did not begin here (undo, a slider): what was seen is the version before. */
   remember(isQuick) {
-    const isNew = !isQuick && !this.isOurs && memory.seen;
-    if (isNew && fingerprint(memory.seen) !== fingerprint(this.data)) memory.before = memory.seen;
-    memory.seen = this.data;
+    const isNew = !isQuick && !this.isOurs && this.memory.seen;
+    const { seen } = this.memory;
+    if (isNew && fingerprint(seen) !== fingerprint(this.data)) this.memory.before = seen;
+    this.memory.seen = this.data;
     this.isOurs = false;
   }
 
   repaint() {
-    const row = this.openedRow();
-    const weights = this.data.matrices.findIndex((matrix) => matrix.id === "weights");
-    const matrices = this.data.matrices.toSpliced(weights + 1, 0, opened(this.data, row, this.say));
+    const { matrices } = this.data.softmax ? this.withOpened() : this.data;
     this.matrices = new Map(matrices.map((matrix) => [matrix.id, matrix]));
     const outline = view.outline(this.data, matrices);
     const sizes = view.sizes(matrices);
@@ -193,8 +204,15 @@ export class Board {
       this.view.finish();
       this.root.dataset.calm = "true";
     }, CALM);
-    this.view.tools.compare(memory.held, this.data, countOf(this.changes), this.say);
+    this.view.tools.compare(this.memory.held, this.data, countOf(this.changes), this.say);
     this.show();
+  }
+
+  /** With the softmax of one row opened up behind the weights. */
+  withOpened() {
+    const shown = opened(this.data, this.openedRow(), this.say);
+    const weights = this.data.matrices.findIndex((matrix) => matrix.id === "weights");
+    return { matrices: this.data.matrices.toSpliced(weights + 1, 0, shown) };
   }
 
   /** Other matrices, or of other sizes. */
@@ -373,8 +391,8 @@ export class Board {
 
   /** Pins the version that is shown, to compare later ones with; or lets it go. */
   toggleHold() {
-    memory.held = memory.held ? null : this.data;
-    this.changes = changesSince(memory.held ?? memory.before, this.data);
+    this.memory.held = this.memory.held ? null : this.data;
+    this.changes = changesSince(this.memory.held ?? this.memory.before, this.data);
     this.repaint();
   }
 
@@ -391,7 +409,7 @@ export class Board {
 
   /** An edit begins a step: what is shown now is the version before. */
   begun(joins) {
-    if (!joins) memory.before = this.data;
+    if (!joins) this.memory.before = this.data;
     this.isOurs = true;
     update(this.root, null, { "data-pending": this.pending.length });
   }

@@ -63,6 +63,7 @@ export function countOf(changes) {
  * @param {BoardData} data
  */
 export function fingerprint(data) {
+  if (!data.softmax) return JSON.stringify(data.matrices.map(({ id, values }) => [id, values]));
   const shown = data.matrices.filter(({ operation }) => GIVEN.has(operation.kind));
   const perHead = Object.fromEntries(shown.filter((m) => m.head !== null).map((m) => [m.id, m.values]));
   const heads = data.heads.map((head) => {

@@ -57,8 +57,13 @@ export function sayFrom(texts) {
 /** Which wording of a text fits a matrix: tokens have names, other rows have numbers. */
 export function wording(key, matrix) {
   if (matrix.id === "softmax") return `softmax_${key}`;
-  if (matrix.columns === "tokens") return `${key}_between`;
-  return matrix.rows === "tokens" ? key : `${key}_of_row`;
+  if (areTokens(matrix.columns)) return `${key}_between`;
+  return areTokens(matrix.rows) ? key : `${key}_of_row`;
+}
+
+/** Whether tokens stand along an axis, in their own order or another: "tokens_moved". */
+function areTokens(axis) {
+  return axis.startsWith("tokens");
 }
 
 /** The name of a row or column; repeated ones are told apart by their place. */

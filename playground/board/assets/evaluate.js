@@ -69,7 +69,7 @@ export function evaluated(data) {
   return {
     ...data,
     matrices: data.matrices.map((matrix) => ({ ...matrix, values: values.get(matrix.id) })),
-    softmax: softmaxSteps(values.get(scoresOf(data.matrices))),
+    softmax: data.softmax && softmaxSteps(values.get(scoresOf(data.matrices))),
   };
 }
 
@@ -118,6 +118,21 @@ const COMPUTE = {
   alibi: (_, { slope }, data, { values }) =>
     values.map((row, i) => row.map((__, j) => 0 - slope * Math.abs(i - j))),
 
+  sum: (operands, { on }) =>
+    operands[0].map((row, i) =>
+      row.map((_, j) => operands.reduce((sum, A, k) => (on[k] ? sum + A[i][j] : sum), 0)),
+    ),
+
+  difference: ([A, B]) => A.map((row, i) => row.map((a, j) => a - B[i][j])),
+
+  moved: ([A], { from }) => from.map((row) => row.map(([i, j]) => A[i][j])),
+
+  mean: ([A]) => [A[0].map((_, j) => A.reduce((sum, row) => sum + row[j], 0) / A.length)],
+
+  times: ([A], { factor }) => A.map((row) => row.map((a) => (a === null ? null : a * factor))),
+
+  softmax_columns: ([A]) => transposed(COMPUTE.softmax([transposed(A)])),
+
   matmul: ([A, B]) =>
     A.map((row) => B[0].map((_, j) => row.reduce((sum, a, k) => sum + a * B[k][j], 0))),
 
@@ -163,6 +178,11 @@ function headOutput(data, head) {
     if (matrix.id === "head_output") break;
   }
   return values.get("head_output");
+}
+
+/** @param {Values} A */
+function transposed(A) {
+  return A[0].map((_, j) => A.map((row) => row[j]));
 }
 
 /** Maximum, shifted, exponentials and total of each row; null in a row without any score. */

@@ -63,6 +63,45 @@ const EXPLAIN = {
     return { sources: [a, b], parts: [...resultIs(result, a, b), number(a), { text: " + " }, factor(b)] };
   },
 
+  difference({ row, column, operands: [A, B], result }) {
+    const a = at(A, row, column, "first");
+    const b = at(B, row, column, "second");
+    return { sources: [a, b], parts: [...resultIs(result, a, b), number(a), { text: " − " }, factor(b)] };
+  },
+
+  sum({ row, column, operation, operands, result, say }) {
+    const terms = operands.filter((_, k) => operation.on[k]).map((A) => at(A, row, column, "first"));
+    if (terms.length === 0) return words(say("empty_sum"));
+    const shown = terms.map((term, k) => [k ? factor(term) : number(term)]);
+    return { sources: terms, parts: [...resultIs(result, ...terms), ...joined(shown, " + ")] };
+  },
+
+  /** The same number as in another cell. */
+  moved({ row, column, operation, operands: [A], say }) {
+    const [i, j] = operation.from[row][column];
+    const source = at(A, i, j, "first");
+    const place = { name: A.name, row: i + 1, column: j + 1 };
+    return { sources: [source], parts: [number(source), note(say("moved_from", place))] };
+  },
+
+  mean({ column, operands: [A], result }) {
+    const terms = A.values.map((_, i) => at(A, i, column, "first"));
+    const shown = terms.map((term, k) => [k ? factor(term) : number(term)]);
+    const sum = [{ text: "(" }, ...joined(shown, " + "), { text: `) / ${terms.length}` }];
+    return { sources: terms, parts: [...resultIs(result, ...terms), ...sum] };
+  },
+
+  times({ row, column, operation, operands: [A], result }) {
+    const a = at(A, row, column, "first");
+    const parts = [number(a), { text: " · " }, factor({ value: operation.factor })];
+    return { sources: [a], parts: [...resultIs(result, a, { value: operation.factor }), ...parts] };
+  },
+
+  /** What the lesson says of it, in the reader's language: of each cell, or of all alike. */
+  told({ row, column, operation }) {
+    return words(operation.texts?.[row]?.[column] ?? operation.text);
+  },
+
   scale({ row, column, operation, operands: [A], result }) {
     const a = at(A, row, column, "first");
     return { sources: [a], parts: [...resultIs(result, a), number(a), { text: ` / √${operation.d_k}` }] };
@@ -98,14 +137,12 @@ const EXPLAIN = {
 
   softmax({ row, column, operands: [A], result, say }) {
     const terms = A.values[row].map((_, k) => at(A, row, k, k === column ? "second" : "first"));
-    if (terms.every((term) => term.value === null)) {
-      return { sources: terms, parts: [{ text: "0" }, note(say("empty_row"))] };
-    }
-    const exponentials = terms.map((term) => [{ text: "e" }, { ...number(term), raised: true }]);
-    const sum = [{ text: " / (" }, ...joined(exponentials, " + "), { text: ")" }];
-    const isMasked = terms[column].value === null; // then the weight is exactly 0
-    const is = isMasked ? [{ text: "0 = " }] : resultIs(result, ...terms);
-    return { sources: terms, parts: [...is, ...exponentials[column], ...sum] };
+    return shareOf(terms, column, result, say);
+  },
+
+  softmax_columns({ row, column, operands: [A], result, say }) {
+    const terms = A.values.map((_, k) => at(A, k, column, k === row ? "second" : "first"));
+    return shareOf(terms, row, result, say);
   },
 
   softmax_steps(how) {
@@ -158,6 +195,18 @@ const SOFTMAX_STEP = [
     return { sources: terms, parts: [...resultIs(result, terms[column], { value: sum }), ...parts] };
   },
 ];
+
+/** One exponential of several, as a share of their sum. */
+function shareOf(terms, place, result, say) {
+  if (terms.every((term) => term.value === null)) {
+    return { sources: terms, parts: [{ text: "0" }, note(say("empty_row"))] };
+  }
+  const exponentials = terms.map((term) => [{ text: "e" }, { ...number(term), raised: true }]);
+  const sum = [{ text: " / (" }, ...joined(exponentials, " + "), { text: ")" }];
+  const isMasked = terms[place].value === null; // then the weight is exactly 0
+  const is = isMasked ? [{ text: "0 = " }] : resultIs(result, ...terms);
+  return { sources: terms, parts: [...is, ...exponentials[place], ...sum] };
+}
 
 function nothingToAttendTo(say) {
   return { sources: [], parts: [{ text: "0" }, note(say("empty_row"))] };

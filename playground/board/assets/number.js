@@ -98,8 +98,14 @@ export function formatNumber(value) {
   return tidy(trimmed(value.toFixed(size < 1000 ? 4 : 1)));
 }
 
-/** The same for a score, which may be null: minus infinity. @param {number | null} value */
+/**
+ * The same for a score, which may be null: minus infinity. What is no number ("NaN", "∞") is
+ * written already.
+ *
+ * @param {number | string | null} value
+ */
 export function formatScore(value) {
+  if (typeof value === "string") return value;
   return value === null ? "−∞" : formatNumber(value);
 }
 

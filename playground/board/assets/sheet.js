@@ -89,7 +89,8 @@ export class Sheet {
 
   /** Whether these numbers, marks and colours are what the cells show. */
   isPaintedAs(matrix, { theme, changes, editing }) {
-    const values = JSON.stringify([matrix.values, changes.get(matrix.id)]);
+    const shown = [matrix.values, matrix.marked, matrix.reach, changes.get(matrix.id)];
+    const values = JSON.stringify(shown);
     const isSame = this.values === values && this.theme === theme && !this.node.contains(editing);
     Object.assign(this, { values, theme });
     return isSame;
@@ -101,14 +102,15 @@ export class Sheet {
     if (this.isUnlabelled) this.label(scene);
   }
 
-  paintNames(matrix, { data, say }) {
+  paintNames(matrix, { data, theme, say }) {
     const rows = data.axes[matrix.rows];
     const columns = data.axes[matrix.columns];
     const words = [matrix.name, matrix.about, matrix.expression, say("add_token")];
-    const names = JSON.stringify([rows, columns, words]);
+    const names = JSON.stringify([rows, columns, words, matrix.bands, matrix.row_bands, theme]);
     if (names === this.names) return;
     this.names = names;
     if (matrix.id === "softmax") update(this.node, null, { "data-opened": matrix.operation.row });
+    this.paintBands(matrix, data.palette.bands[theme]);
     const { title, name, shape, expression, copy } = this.caption;
     update(name, matrix.name);
     update(title, null, { title: matrix.about });
@@ -128,29 +130,48 @@ export class Sheet {
     }
   }
 
+  /** Columns, and rows, that belong together have a colour. */
+  paintBands({ bands, row_bands: rowBands }, colours) {
+    if (!bands && !rowBands && !this.hasBands) return;
+    this.hasBands = Boolean(bands || rowBands);
+    const paint = (node, band) => {
+      node.classList.toggle("band", band !== undefined);
+      if (band !== undefined) node.style.setProperty("--band", colours[band % colours.length]);
+    };
+    this.columnNames.forEach(({ node }, column) => paint(node, bands?.[column]));
+    this.rows.forEach((row, index) => {
+      paint(row.name.closest("th"), rowBands?.[index]);
+      row.cells.forEach(({ node }, column) => paint(node, bands?.[column] ?? rowBands?.[index]));
+    });
+  }
+
   /** The cells may show something else than was painted last: they must be painted again. */
   forget() {
     this.values = null;
   }
 
   paintCells(matrix, { palette, theme, changes, editing }) {
-    const known = matrix.values.flat().filter((value) => value !== null);
-    const reach = Math.max(0, ...known.map(Math.abs));
+    const known = matrix.values.flat().filter(isNumber);
+    const reach = matrix.reach ?? Math.max(0, ...known.map(Math.abs));
     const ofAll = decimalsFor(known);
     const before = changes.get(matrix.id);
     matrix.values.forEach((values, row) => {
       // Each step of an opened softmax has a size of its own.
       const decimals =
-        matrix.scale === "plain" ? decimalsFor(values.filter((value) => value !== null)) : ofAll;
+        matrix.scale === "plain" ? decimalsFor(values.filter(isNumber)) : ofAll;
       values.forEach((value, column) => {
         const cell = this.rows[row].cells[column];
         const shade =
-          value === null || matrix.scale === "plain"
+          !isNumber(value) || matrix.scale === "plain"
             ? NO_SHADE
             : cellShade(value, matrix.scale, reach, palette, theme);
-        const text =
-          value === null ? "−∞" : matrix.editable ? formatNumber(value) : formatCell(value, decimals);
+        const text = !isNumber(value)
+          ? formatScore(value)
+          : matrix.editable
+            ? formatNumber(value)
+            : formatCell(value, decimals);
         cell.paint(text, shade, value === null, before?.[row][column] !== undefined);
+        cell.mark(Boolean(matrix.marked?.[row][column]), typeof value === "string");
         if (cell.input && cell.node !== editing && cell.input.value !== text) {
           cell.input.value = text;
         }
@@ -169,7 +190,9 @@ export class Sheet {
     matrix.values.forEach((values, row) =>
       values.forEach((value, column) => {
         const fields = { name: matrix.name, row: nameOf(rows, row), column: nameOf(columns, column) };
-        const label = say(key, { ...fields, value: formatScore(value) });
+        const isMarked = Boolean(matrix.marked?.[row][column]);
+        const plain = say(key, { ...fields, value: formatScore(value) });
+        const label = isMarked ? `${plain}, ${matrix.mark}` : plain;
         const old = before?.[row][column];
         this.rows[row].cells[column].label(
           old === undefined ? label : say("cell_was", { label, before: formatScore(old) }),
@@ -186,8 +209,13 @@ export class Sheet {
 }
 
 /** What must be equal for a sheet to serve another matrix. @param {Matrix} matrix */
-export function kindOf({ id, symbol, editable, paintable }) {
-  return JSON.stringify([id, symbol, editable, paintable]);
+export function kindOf({ id, symbol, rows, editable, paintable }) {
+  return JSON.stringify([id, symbol, rows, editable, paintable]);
+}
+
+/** Rather than null, which is minus infinity, or a text: "NaN", "∞". */
+function isNumber(value) {
+  return typeof value === "number";
 }
 
 const NO_SHADE = { background: "", ink: "" };
@@ -208,7 +236,14 @@ class Cell {
     this.target = this.input ?? this.node;
     this.target.tabIndex = -1;
     this.text = this.background = this.ink = "";
-    this.isMasked = this.isMoved = false;
+    this.isMasked = this.isMoved = this.isMarked = this.isOdd = false;
+  }
+
+  /** What the lesson points out, and what is no number. */
+  mark(isMarked, isOdd) {
+    if (isMarked !== this.isMarked) this.node.classList.toggle("marked", isMarked);
+    if (isOdd !== this.isOdd) this.node.classList.toggle("odd", isOdd);
+    Object.assign(this, { isMarked, isOdd });
   }
 
   paint(text, { background, ink }, isMasked, isMoved) {

@@ -15,7 +15,7 @@ import { Sheet, kindOf } from "./sheet.js";
  * @property {string} expression
  * @property {string} stage
  * @property {string} chain matrices of one chain stand below each other
- * @property {(number | null)[][]} values null is -inf
+ * @property {(number | string | null)[][]} values null is -inf; "NaN" and "∞" are texts
  * @property {string} rows the axis its rows run along
  * @property {string} columns
  * @property {"signed" | "weights" | "plain"} scale
@@ -23,12 +23,19 @@ import { Sheet, kindOf } from "./sheet.js";
  * @property {boolean} paintable
  * @property {number | null} head
  * @property {Record<string, any>} operation
+ * @property {number} [reach] the size at which a signed colour is full; else the largest in it
+ * @property {number[]} [bands] the colour of each column's frame
+ * @property {number[]} [row_bands] the colour of each row's frame
+ * @property {boolean[][]} [marked] cells that are pointed out
+ * @property {string} [mark] what a screen reader says of them
  *
  * @typedef {Object} BoardData
+ * @property {string} of what it shows; boards that show the same share a memory
  * @property {Matrix[]} matrices
  * @property {(Record<string, any> | null)[]} heads what the heads that are not shown are given
  * @property {number} head the one that is shown
- * @property {Record<string, (number | null)[][]>} softmax its steps for every row
+ * @property {Record<string, (number | null)[][]> | null} softmax its steps for every row; null
+ *   where none is opened up
  * @property {{kind: string, row: number | null, text: string}[]} sentences
  * @property {{id: string, title: string}[]} stages
  * @property {Record<string, string[]>} axes
@@ -57,7 +64,8 @@ const MANY_CELLS = 800; // beyond these, what is out of view is left to the brow
 
 /** What must be equal for the DOM of the board to be kept. @param {BoardData} data */
 export function outline(data, matrices) {
-  return JSON.stringify([matrices.map(kindOf), data.stages.map((stage) => stage.title), data.texts.hint]);
+  const titles = data.stages.map((stage) => stage.title);
+  return JSON.stringify([data.of, matrices.map(kindOf), titles, data.texts.hint]);
 }
 
 /** What must be equal for its sheets to fit as they are. */
@@ -85,6 +93,7 @@ export class View {
     this.what = element("div", { class: "what" });
     this.arithmetic = element("div", { class: "arithmetic" });
     this.seen = element("ul", {});
+    this.told = element("section", { class: "seen" }, element("h2", {}, say("seen")), this.seen);
     this.message = element("div", { class: "message", role: "alert", hidden: true });
     this.menu = element("div", { class: "menu", role: "menu", hidden: true, "data-screen-only": "" });
     const stages = data.stages.map((stage, index) =>
@@ -108,7 +117,7 @@ export class View {
         this.what,
         this.arithmetic,
       ),
-      element("section", { class: "seen" }, element("h2", {}, say("seen")), this.seen),
+      this.told,
       this.message,
       this.menu,
     );
@@ -161,6 +170,7 @@ export class View {
 
   /** The sentences, where they changed. */
   tell(sentences) {
+    this.told.hidden = sentences.length === 0;
     while (this.seen.children.length > sentences.length) this.seen.lastChild.remove();
     sentences.forEach(({ row, text }, index) => {
       const item = this.seen.children[index] ?? this.seen.appendChild(element("li"));

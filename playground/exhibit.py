@@ -1,0 +1,20 @@
+"""What a lesson lays on the board, and what it says of it: data, so that tests can read it.
+
+A lesson's module (playground/lessons/) makes these from what the core computed; the page only
+draws them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from playground.pipeline import Matrix
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Exhibit:
+    """Matrices in the order they are computed."""
+
+    of: str  # what it shows: boards of the same are compared with each other
+    stages: Mapping[str, str]  # {id: title in the reader's language}, in order
+    matrices: Sequence[Matrix]
+    axes: Mapping[str, Sequence[str]]  # what stands along them; "tokens" are the experiment's

@@ -1,0 +1,295 @@
+"""The frame of a lesson, and the inputs that set it.
+
+A lesson is one question in a few steps, of which one is drawn at a time: what to do, its inputs,
+the board or a figure, what was measured, and one thing to try. All of it is the board's part of the
+page, so an input runs and draws that part alone.
+
+What a lesson is set to lives in the session, so it is there again when the learner comes back.
+Each input is written from it before it is drawn, and its callback keeps what was set.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from playground import address_bar, board, controls, figures, parts, session, shell
+from playground.exhibit import Exhibit
+from playground.figures import Figure
+from playground.parts import BOARD, answering
+from playground.texts import Texts
+
+T = TypeVar("T")
+Number = TypeVar("Number", int, float)
+Draw = Callable[[Texts], None]
+
+
+def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
+    """Draw the lesson of this id, on the current experiment.
+
+    Args:
+        t: The reader's language.
+        id: Of the lesson.
+        steps: For each step of the catalog what draws it: inputs, board or figure, `found`.
+    """
+    heading = st.container(horizontal=True, horizontal_alignment="distribute")
+    with st.sidebar:
+        upper, place_of_sizes, lower = st.container(), st.container(), st.container()
+    controls.begin()
+
+    def draw(t: Texts) -> None:
+        _step(t, id, steps)
+        if not parts.is_board_drawn():
+            address_bar.show(t)
+        with place_of_sizes:
+            controls.sizes(t)
+
+    shell.part(BOARD, draw, session.shown)  # first, as it is what one waits for
+    shell.give_head_start()
+    with heading:
+        st.title(t(f"lesson.{id}.question"), width="content")
+        shell.part("toolbar", controls.toolbar, controls.toolbar_shows)
+    with upper:
+        controls.beginning(t)
+    with lower:
+        controls.settings(t)
+    parts.note(parts.PAGE, controls.are_right)
+
+
+def _step(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
+    places = {step: f"{id}.{step}" for step in steps}
+    titles = {step: t(f"{place}.title") for step, place in places.items()}
+    chosen = choose(f"{id}.step", t("exhibit.step"), titles, is_label_shown=False)
+    place = places[chosen]
+    st.markdown(t(f"{place}.ask"))
+    steps[chosen](t)
+    st.markdown(t("exhibit.next", what=t(f"{place}.next")))
+
+
+# --- what a step shows
+
+
+def show(t: Texts, exhibit: Exhibit) -> None:
+    """The board of a step."""
+    above = st.container()
+    address = address_bar.address(t)
+    board.show(board.exhibit_data(t, exhibit), address)
+    with above:
+        address_bar.warn(t, address)
+
+
+def plot(key: str, figure: Figure, alt: str) -> None:
+    """The one Plotly figure of a step.
+
+    Args:
+        key: Of the element.
+        figure: From `charts.figure`.
+        alt: What it shows, for those who do not see it.
+    """
+    st.plotly_chart(figure, key=key, theme=None, config=figures.config(), alt=alt)
+
+
+def found(t: Texts, *sentences: str) -> None:
+    """What was measured, in sentences made from the numbers."""
+    st.info(t("exhibit.found", what=" ".join(sentences)), icon=":material/straighten:")
+
+
+# --- inputs
+
+
+def choose(
+    key: str,
+    label: str,
+    options: Mapping[T, str],
+    *,
+    default: T | None = None,
+    help: str | None = None,
+    is_label_shown: bool = True,
+) -> T:
+    """One of a few, all in sight. `options` gives each its name; the first is the default."""
+    first = next(iter(options)) if default is None else default
+    chosen = session.setting(key, first)
+    chosen = chosen if chosen in options else first
+    st.session_state[key] = chosen
+    st.segmented_control(
+        label,
+        list(options),
+        format_func=options.__getitem__,
+        key=key,
+        required=True,
+        help=help,
+        label_visibility="visible" if is_label_shown else "collapsed",
+        on_change=answering(_keep, on=BOARD),
+        args=(key,),
+    )
+    return chosen
+
+
+def choose_for(
+    key: str,
+    label: str,
+    options: Mapping[T, str],
+    value: T | None,
+    commit: Callable[[T], None],
+    *,
+    help: str | None = None,
+) -> None:
+    """One of a few, for something that is not the lesson's own, such as the experiment's heads.
+
+    Args:
+        key: Of the input.
+        label: Its name.
+        options: What can be chosen, each with its name.
+        value: What is so now; None where it is none of them.
+        commit: Makes it so that another one is.
+        help: Shown where one asks for it.
+    """
+    st.session_state[key] = value
+    st.segmented_control(
+        label,
+        list(options),
+        format_func=options.__getitem__,
+        key=key,
+        required=value is not None,
+        help=help,
+        on_change=answering(_commit, on=BOARD),
+        args=(key, value, commit),
+    )
+
+
+def choose_several(
+    key: str,
+    label: str,
+    options: Mapping[T, str],
+    *,
+    default: Sequence[T] = (),
+    help: str | None = None,
+) -> list[T]:
+    """Any number of a few, in their order."""
+    kept = session.setting(key, list(default))
+    chosen = [option for option in options if option in kept]
+    st.session_state[key] = chosen
+    st.pills(
+        label,
+        list(options),
+        selection_mode="multi",
+        format_func=options.__getitem__,
+        key=key,
+        help=help,
+        on_change=answering(_keep, on=BOARD),
+        args=(key,),
+    )
+    return chosen
+
+
+def slide(
+    key: str,
+    label: str,
+    low: Number,
+    high: Number,
+    *,
+    default: Number,
+    step: Number | None = None,
+    help: str | None = None,
+) -> Number:
+    """A number on a slider. Where there is but one, it is written instead, as a slider fails."""
+    value = min(max(session.setting(key, default), low), high)
+    if low == high:
+        st.markdown(f"{label}: {value}")
+        return value
+    st.session_state[key] = value
+    st.slider(
+        label,
+        low,
+        high,
+        step=step,
+        key=key,
+        help=help,
+        on_change=answering(_keep, on=BOARD),
+        args=(key,),
+    )
+    return value
+
+
+def slide_along(
+    key: str,
+    label: str,
+    options: Mapping[T, str],
+    *,
+    default: T,
+    help: str | None = None,
+) -> T:
+    """One of many in a row, such as 1, 2, 4, 8, on a slider; `options` gives each its name."""
+    value = session.setting(key, default)
+    value = value if value in options else default
+    st.session_state[key] = value
+    st.select_slider(
+        label,
+        list(options),
+        format_func=options.__getitem__,
+        key=key,
+        help=help,
+        on_change=answering(_keep, on=BOARD),
+        args=(key,),
+    )
+    return value
+
+
+def number(
+    key: str, label: str, low: int, high: int, *, default: int, help: str | None = None
+) -> int:
+    """A whole number to be typed."""
+    value = min(max(session.setting(key, default), low), high)
+    st.session_state[key] = value
+    st.number_input(
+        label,
+        low,
+        high,
+        value=None,  # emptied, it is None and changes nothing
+        key=key,
+        help=help,
+        on_change=answering(_keep, on=BOARD),
+        args=(key,),
+    )
+    return value
+
+
+def switch(key: str, label: str, *, default: bool = False, help: str | None = None) -> bool:
+    """On or off."""
+    value = bool(session.setting(key, default))
+    st.session_state[key] = value
+    st.toggle(label, key=key, help=help, on_change=answering(_keep, on=BOARD), args=(key,))
+    return value
+
+
+def press(
+    label: str,
+    icon: str,
+    action: Callable[..., None],
+    *args: Any,
+    help: str | None = None,
+    is_disabled: bool = False,
+    key: str | None = None,
+) -> None:
+    """A button that changes something, and then lets the board's part be drawn."""
+    st.button(
+        label,
+        icon=icon,
+        help=help,
+        key=key,
+        on_click=answering(action, on=BOARD),
+        args=args,
+        disabled=is_disabled,
+    )
+
+
+def _commit(key: str, drawn: T | None, commit: Callable[[T], None]) -> None:
+    value = st.session_state.get(key)
+    if value is not None and value != drawn:
+        commit(value)
+
+
+def _keep(key: str) -> None:
+    value = st.session_state.get(key)  # gone where a late message comes from a page that was left
+    if value is not None:
+        session.set_setting(key, value)

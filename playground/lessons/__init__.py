@@ -1,0 +1,1 @@
+"""What each lesson shows: exhibits, figures and sentences made from what the core computed."""

@@ -1,0 +1,82 @@
+"""Every step of every lesson, in both languages: it opens, and what it says is made of numbers."""
+
+import json
+
+import pytest
+
+from attention_core import Experiment, to_plain
+from playground import link
+from playground.catalog import LESSONS
+from playground.texts import LANGUAGES, Texts
+from tests.pages.driver import App
+
+LOCALES = {"en": "en-GB", "zh": "zh-CN"}
+STEPS = [(lesson.id, step) for lesson in LESSONS for step in lesson.steps]
+
+every_step = pytest.mark.parametrize(("lesson", "step"), STEPS, ids=map(".".join, STEPS))
+every_language = pytest.mark.parametrize("language", LANGUAGES)
+
+SMALLEST = Experiment.from_preset("random").resized(n_tokens=1, d_model=1, d_k=1, n_heads=1)
+LARGEST = Experiment.from_preset("random").resized(n_tokens=12, d_model=8, d_k=8, n_heads=8)
+
+
+def opened(lesson, step, experiment=None, language="en"):
+    query = {"e": link.encode(experiment)} if experiment else {}
+    app = App(lesson, locale=LOCALES[language], **query)
+    return app if step == first_step(lesson) else app.set(f"{lesson}.step", step)
+
+
+def first_step(lesson):
+    return next(each for each in LESSONS if each.id == lesson).steps[0]
+
+
+@every_language
+@every_step
+def test_a_step_asks_tells_what_was_measured_and_gives_one_thing_to_try(lesson, step, language):
+    app = opened(lesson, step, language=language)
+
+    t = Texts(language)
+    said = [element.value for element in app.test.markdown]
+    app.assert_calm()
+    assert t(f"{lesson}.{step}.ask") in said
+    assert t("exhibit.next", what=t(f"{lesson}.{step}.next")) in said
+    start = t("exhibit.found", what="")
+    assert any(info.value.startswith(start) for info in app.test.info)
+
+
+@every_step
+@pytest.mark.parametrize("experiment", [SMALLEST, LARGEST], ids=["smallest", "largest"])
+def test_a_step_takes_the_smallest_and_the_largest_experiment(lesson, step, experiment):
+    app = opened(lesson, step, experiment)
+
+    app.assert_calm()
+    assert to_plain(app.experiment) == to_plain(experiment)
+
+
+@every_step
+def test_a_step_takes_every_mask_and_encoding(lesson, step):
+    app = opened(lesson, step, Experiment.from_preset("previous_token"))
+
+    app.set("mask", ["causal", "padding", "window"]).set("encoding", "alibi").set("n_padding", 5)
+
+    app.assert_calm()
+
+
+@every_step
+def test_a_step_stays_where_the_learner_was(lesson, step):
+    app = opened(lesson, step)
+
+    app.visit("playground").visit(lesson)
+
+    assert Texts("en")(f"{lesson}.{step}.ask") in [each.value for each in app.test.markdown]
+
+
+@every_step
+def test_a_hostile_token_is_shown_letter_by_letter(lesson, step):
+    hostile = "<b>$x$ *y* `z` :red[a] [l](http://m) &amp; \\"
+    app = opened(lesson, step, Experiment.from_preset("cat").with_token_renamed(0, hostile))
+
+    app.assert_calm()
+    assert not any(hostile in text for text in app.markdown())
+    charts = [json.loads(chart.proto.spec) for chart in app.test.get("plotly_chart")]
+    assert not any("<b>" in json.dumps(chart) for chart in charts)
