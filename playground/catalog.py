@@ -28,6 +28,13 @@ LESSONS = (
         "lessons",
         ("heads",),
     ),
+    Lesson(
+        "scaling",
+        "pages/scaling.py",
+        ":material/compress:",
+        "lessons",
+        ("sampling",),
+    ),
 )
 
 

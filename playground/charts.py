@@ -184,7 +184,7 @@ def _axes(panel: Panel, theme: Theme) -> tuple[dict[str, Any], dict[str, Any]]:
     if panel.is_x_log:
         x |= {"type": "log", "dtick": 1, "exponentformat": "power"}
     if panel.is_y_log:
-        y |= {"type": "log", "exponentformat": "power"}
+        y |= {"type": "log", "nticks": 4, "exponentformat": "power"}  # few, or 2 and 5 crowd in
     if panel.y_range:
         low, high = panel.y_range
         y["range"] = (

@@ -1,0 +1,53 @@
+"""Scaling and softmax: what 1/√d_k is for, and how softmax is computed without breaking."""
+
+import streamlit as st
+
+from attention_core.canvas import MAX_SEED
+from attention_core.scaling import Sample
+from playground import lesson, shell
+from playground.lessons import scaling
+from playground.texts import Texts
+
+t = shell.open_page(has_board=True)
+
+
+def draw_sampling(t: Texts) -> None:
+    """Random queries and keys: how far their scores spread, and who still learns."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        widths = {width: str(width) for width in scaling.WIDTHS}
+        d_k = lesson.slide_along("scaling.d_k", t("scaling.sampling.d_k"), widths, default=512)
+        counts = {count: str(count) for count in scaling.ROWS}
+        label = t("scaling.sampling.rows")
+        n_rows = lesson.slide_along("scaling.rows", label, counts, default=2048)
+        label = t("scaling.sampling.seed")
+        seed = lesson.number("scaling.seed", label, 0, MAX_SEED, default=0)
+    samples = draw_samples(t, n_rows, seed)
+    label = t("scaling.sampling.look")
+    look = lesson.choose("scaling.look", label, scaling.looks(t), is_label_shown=False)
+    chosen = samples[scaling.WIDTHS.index(d_k)]
+    lesson.plot(
+        "scaling.sampled",
+        scaling.sampled(t, samples, chosen, look, shell.theme()),
+        t("scaling.sampling.alt"),
+    )
+    st.markdown(scaling.sampled_table(t, chosen))
+    lesson.found(t, *scaling.sampled_found(t, chosen))
+
+
+def draw_samples(t: Texts, n_rows: int, seed: int) -> list[Sample]:
+    """One for each d_k, with a bar while they are drawn."""
+    bar, samples = st.empty(), []
+    for count, d_k in enumerate(scaling.WIDTHS):
+        bar.progress(count / len(scaling.WIDTHS), t("scaling.sampling.progress"))
+        samples.append(drawn(d_k, n_rows, seed))
+    bar.empty()
+    return samples
+
+
+@st.cache_data(show_spinner=False, max_entries=200)
+def drawn(d_k: int, n_rows: int, seed: int) -> Sample:
+    """Kept, so that it is there at once the second time."""
+    return scaling.drawn(d_k, n_rows, seed)
+
+
+lesson.page(t, "scaling", {"sampling": draw_sampling})

@@ -1,0 +1,190 @@
+"""What the lesson on scaling and softmax shows: exhibits, figures and sentences."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from attention_core.scaling import DEAD, N_TOKENS, RowStatistics, Sample, sample
+from playground import charts
+from playground.charts import Chart, Line, Shape
+from playground.figures import Figure
+from playground.palette import Theme
+from playground.texts import Texts
+
+Look: TypeAlias = Literal["scores", "weights", "gradient"]
+
+WIDTHS = tuple(2**power for power in range(11))  # 1 to 1024
+ROWS = (256, 512, 1024, 2048, 4096, 8192)
+
+_UNSCALED, _SCALED, _THEORY = 1, 0, 6  # colours of the palette
+
+
+def plain(value: float) -> str:
+    """A number with three digits, as a sentence shows it."""
+    if value == 0:
+        return "0"
+    if 0.001 <= abs(value) < 99_999.5:
+        text = np.format_float_positional(value, 3, fractional=False, trim="-")
+        text = text if abs(value) < 1000 else f"{value:.0f}"
+    else:
+        digits, exponent = f"{value:.2e}".split("e")
+        text = f"{digits.rstrip('0').rstrip('.')}e{int(exponent)}"
+    return text.replace("-", "−")
+
+
+# --- sampling
+
+
+def looks(t: Texts) -> dict[Look, str]:
+    """What can be looked at, in the order in which one makes the next."""
+    return {
+        "scores": t("scaling.sampling.look_scores"),
+        "weights": t("scaling.sampling.look_weights"),
+        "gradient": t("scaling.sampling.look_gradient"),
+    }
+
+
+def drawn(d_k: int, n_rows: int, seed: int) -> Sample:
+    """Random scores of this width; the sample of one width depends on no other."""
+    return sample(np.random.default_rng([seed, d_k]), d_k, n_rows // N_TOKENS)
+
+
+def sampled(t: Texts, samples: Sequence[Sample], of: Sample, look: Look, theme: Theme) -> Figure:
+    """The scores, the weights or the gradient over d_k, and at one of them."""
+    widths = [sample.d_k for sample in samples]
+
+    def both(name: str, shape: Shape = "line") -> list[Line]:
+        unscaled = [getattr(sample.unscaled, name) for sample in samples]
+        scaled = [getattr(sample.scaled, name) for sample in samples]
+        return [
+            Line(t("scaling.sampling.unscaled"), widths, unscaled, _UNSCALED, shape),
+            Line(t("scaling.sampling.scaled"), widths, scaled, _SCALED, shape),
+        ]
+
+    def over(title: str, lines: Sequence[Line], **more: Any) -> Chart:
+        x_title = t("scaling.sampling.width")
+        return Chart(title, x_title, "", lines, is_x_log=True, x_marks=[of.d_k], **more)
+
+    if look == "scores":
+        heights = [float(width) for width in widths], [1.0] * len(widths)
+        theory = [
+            Line(t("scaling.sampling.theory"), widths, height, _THEORY, "dashed")
+            for height in heights
+        ]
+        variance = [*theory, *both("variance", "points")]
+        panels = [
+            over(t("scaling.sampling.variance"), variance, is_y_log=True),
+            _histogram(t, of),
+        ]
+    elif look == "weights":
+        most = float(np.log(of.n_keys))
+        entropy = t("scaling.sampling.entropy", most=plain(most))
+        panels = [
+            over(t("scaling.sampling.largest"), both("mean_largest"), y_range=(0.0, 1.0)),
+            over(entropy, both("mean_entropy"), y_range=(0.0, most)),
+        ]
+    else:
+        dead = t("scaling.sampling.dead", dead=plain(DEAD))
+        means = [
+            replace(line, name=t("scaling.sampling.mean"))
+            for line in both("mean_jacobian", "dashed")
+        ]
+        norms = [*both("median_jacobian"), *means]
+        panels = [
+            over(t("scaling.sampling.norm"), norms, is_y_log=True),
+            over(dead, both("dead_share"), y_range=(0.0, 1.0)),
+        ]
+    return charts.figure(panels, theme)
+
+
+def _histogram(t: Texts, of: Sample) -> Chart:
+    lines = [
+        Line(t("scaling.sampling.unscaled"), of.bins, of.unscaled.density, _UNSCALED, "steps"),
+        Line(t("scaling.sampling.scaled"), of.bins, of.scaled.density, _SCALED, "steps"),
+    ]
+    title = t("scaling.sampling.histogram", d_k=of.d_k)
+    return Chart(title, t("scaling.sampling.score"), "", lines)
+
+
+def sampled_table(t: Texts, sample: Sample) -> str:
+    """The numbers at one d_k, as a table in Markdown."""
+    head = [
+        "",
+        t("scaling.sampling.of_variance"),
+        t("scaling.sampling.of_largest"),
+        t("scaling.sampling.of_entropy"),
+        t("scaling.sampling.of_mean"),
+        t("scaling.sampling.of_median"),
+        t("scaling.sampling.of_dead", dead=plain(DEAD)),
+        t("scaling.sampling.of_gradient"),
+    ]
+    rows = [
+        [t("scaling.sampling.unscaled"), *_cells(sample.unscaled)],
+        [t("scaling.sampling.scaled"), *_cells(sample.scaled)],
+    ]
+    return table([head, *rows])
+
+
+def _cells(of: RowStatistics) -> list[str]:
+    return [
+        plain(of.variance),
+        plain(of.mean_largest),
+        plain(of.mean_entropy),
+        plain(of.mean_jacobian),
+        plain(of.median_jacobian),
+        percent(of.dead_share),
+        plain(of.mean_gradient),
+    ]
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of cells as a table in Markdown; the first row is its head."""
+    ruler = [":--", *["--:"] * (len(rows[0]) - 1)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], ruler, *rows[1:]))
+
+
+def percent(share: float) -> str:
+    """A share such as 53.0 %; 0 and 100 only where it is so."""
+    if share in (0, 1):
+        return f"{share:.0%}".replace("%", " %")
+    return f"{min(max(100 * share, 0.1), 99.9):.1f} %"
+
+
+def sampled_found(t: Texts, sample: Sample) -> list[str]:
+    """The variance beside the theory, who stops learning, and what still reaches the queries."""
+    without, within, d_k = sample.unscaled, sample.scaled, sample.d_k
+    if d_k == 1:
+        return [t("scaling.sampling.alike", variance=plain(without.variance))]
+    said = [
+        t(
+            "scaling.sampling.spread",
+            d_k=d_k,
+            unscaled=plain(without.variance),
+            scaled=plain(within.variance),
+        )
+    ]
+    key = "scaling.sampling.some_dead"
+    if without.dead_share > 0.5:
+        key = "scaling.sampling.most_dead"
+    said.append(
+        t(
+            key,
+            share=percent(without.dead_share),
+            scaled_share=percent(within.dead_share),
+            dead=plain(DEAD),
+            median=plain(without.median_jacobian),
+            scaled_median=plain(within.median_jacobian),
+        )
+    )
+    said.append(
+        t(
+            "scaling.sampling.gradient",
+            unscaled=plain(without.mean_gradient),
+            scaled=plain(within.mean_gradient),
+            top=percent(without.top_share),
+            scaled_top=percent(within.top_share),
+        )
+    )
+    return said

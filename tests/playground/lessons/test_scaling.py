@@ -1,0 +1,187 @@
+"""The lesson on scaling and softmax: its numbers are the core's, and its sentences are true."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attention_core.scaling import sample
+from playground.lessons import scaling
+from playground.texts import LANGUAGES, Texts
+
+every_language = pytest.mark.parametrize("language", LANGUAGES)
+
+EN = Texts("en")
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.0, "0"),
+        (522.4, "522"),
+        (1032.148, "1032"),
+        (0.30575, "0.306"),
+        (0.25, "0.25"),
+        (-1.5, "−1.5"),
+        (0.00046572, "4.66e−4"),
+        (5e-324, "4.94e−324"),
+        (1e-16, "1e−16"),
+        (123456.0, "1.23e5"),
+        (99_999.7, "1e5"),
+        (999.7, "1000"),
+        (0.99999, "1"),
+    ],
+)
+def test_a_number_has_three_digits_and_no_more(number, text):
+    assert scaling.plain(number) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0 %"), (1.0, "100 %"), (0.5302, "53.0 %"), (1e-9, "0.1 %"), (0.99999, "99.9 %")],
+)
+def test_a_share_is_0_or_100_percent_only_where_it_is(share, text):
+    assert scaling.percent(share) == text
+
+
+# --- sampling
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return [scaling.drawn(d_k, 256, seed=4) for d_k in scaling.WIDTHS]
+
+
+def test_a_sample_is_drawn_from_its_seed_and_its_width_alone():
+    found = scaling.drawn(8, 64, seed=3)
+
+    assert found.n_rows == 64
+    assert found.unscaled.variance == sample(np.random.default_rng([3, 8]), 8, 4).unscaled.variance
+
+
+@every_language
+@pytest.mark.parametrize(
+    ("look", "names"),
+    [
+        ("scores", ["variance", None]),
+        ("weights", ["mean_largest", "mean_entropy"]),
+        ("gradient", ["median_jacobian", "dead_share"]),
+    ],
+)
+def test_the_curves_are_those_of_the_samples(samples, language, look, names):
+    t = Texts(language)
+
+    figure = scaling.sampled(t, samples, samples[6], look, "light")
+
+    for axis, name in zip(("x", "x2"), names, strict=True):
+        if name is None:
+            continue
+        for of, label in (("unscaled", "unscaled"), ("scaled", "scaled")):
+            (line,) = [
+                trace
+                for trace in figure["data"]
+                if trace["xaxis"] == axis and trace["name"] == t(f"scaling.sampling.{label}")
+            ]
+            assert line["x"] == list(scaling.WIDTHS)
+            assert line["y"] == [getattr(getattr(each, of), name) for each in samples]
+    marks = {shape["x0"] for shape in figure["layout"]["shapes"]}
+    assert marks == {64}
+
+
+def test_the_variance_stands_beside_the_theory(samples):
+    figure = scaling.sampled(EN, samples, samples[0], "scores", "dark")
+
+    theory = [trace["y"] for trace in figure["data"] if trace["name"] == "theory"]
+    assert theory == [[float(d_k) for d_k in scaling.WIDTHS], [1.0] * 11]
+
+
+def test_the_histogram_is_that_of_the_chosen_width(samples):
+    figure = scaling.sampled(EN, samples, samples[9], "scores", "light")
+
+    *_, without, within = figure["data"]
+    assert without["x"] == within["x"] == samples[9].bins.tolist()
+    assert without["y"] == samples[9].unscaled.density.tolist()
+    assert within["y"] == samples[9].scaled.density.tolist()
+    assert "512" in json_of(figure["layout"]["annotations"])
+
+
+def json_of(value):
+    return str(value)
+
+
+def test_the_mean_of_the_norm_is_dashed(samples):
+    figure = scaling.sampled(EN, samples, samples[9], "gradient", "light")
+
+    dashed = [trace["y"] for trace in figure["data"] if trace["line"].get("dash") == "dash"]
+    assert dashed == [
+        [each.unscaled.mean_jacobian for each in samples],
+        [each.scaled.mean_jacobian for each in samples],
+    ]
+
+
+@every_language
+def test_the_table_holds_the_numbers_at_the_chosen_width(samples, language):
+    of = samples[9]
+
+    rows = scaling.sampled_table(Texts(language), of).splitlines()
+
+    assert len(rows) == 4
+    for row, numbers in zip(rows[2:], (of.unscaled, of.scaled), strict=True):
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        assert cells[1:] == [
+            scaling.plain(numbers.variance),
+            scaling.plain(numbers.mean_largest),
+            scaling.plain(numbers.mean_entropy),
+            scaling.plain(numbers.mean_jacobian),
+            scaling.plain(numbers.median_jacobian),
+            scaling.percent(numbers.dead_share),
+            scaling.plain(numbers.mean_gradient),
+        ]
+
+
+def with_dead(share):
+    of = scaling.drawn(64, 256, seed=0)
+    return replace(of, unscaled=replace(of.unscaled, dead_share=share))
+
+
+@every_language
+@pytest.mark.parametrize(
+    ("share", "key"), [(0.0, "some_dead"), (0.5, "some_dead"), (0.501, "most_dead")]
+)
+def test_most_rows_are_said_to_stop_only_where_most_do(language, share, key):
+    t, of = Texts(language), with_dead(share)
+
+    spread, dead, gradient = scaling.sampled_found(t, of)
+
+    assert spread == t(
+        "scaling.sampling.spread",
+        d_k=64,
+        unscaled=scaling.plain(of.unscaled.variance),
+        scaled=scaling.plain(of.scaled.variance),
+    )
+    assert dead == t(
+        f"scaling.sampling.{key}",
+        share=scaling.percent(share),
+        scaled_share="0 %",
+        dead="0.001",
+        median=scaling.plain(of.unscaled.median_jacobian),
+        scaled_median=scaling.plain(of.scaled.median_jacobian),
+    )
+    assert gradient == t(
+        "scaling.sampling.gradient",
+        unscaled=scaling.plain(of.unscaled.mean_gradient),
+        scaled=scaling.plain(of.scaled.mean_gradient),
+        top=scaling.percent(of.unscaled.top_share),
+        scaled_top=scaling.percent(of.scaled.top_share),
+    )
+
+
+@every_language
+def test_at_width_1_scaling_is_said_to_change_nothing(samples, language):
+    t = Texts(language)
+
+    said = scaling.sampled_found(t, samples[0])
+
+    variance = scaling.plain(samples[0].unscaled.variance)
+    assert said == [t("scaling.sampling.alike", variance=variance)]
+    np.testing.assert_array_equal(samples[0].unscaled.density, samples[0].scaled.density)
