@@ -22,7 +22,7 @@ from attention_core.arrays import (
     matmul,
 )
 from attention_core.errors import ChoiceError, NotFiniteError, RangeError, ShapeError
-from attention_core.softmax import softmax
+from attention_core.softmax import softmax, softmax_or_zeros
 
 EmptyRows: TypeAlias = Literal["raise", "zeros"]
 EMPTY_ROWS: tuple[EmptyRows, ...] = ("raise", "zeros")
@@ -106,7 +106,7 @@ def scaled_dot_product_attention(
         biased_scores = scaled_scores + added
     permitted = _allowed(allowed, (*leading, n_q, n_k)) & ~np.isneginf(added)
     masked_scores = np.where(permitted, biased_scores, -np.inf)
-    weights = _weights(masked_scores, empty_rows)
+    weights = (softmax if empty_rows == "raise" else softmax_or_zeros)(masked_scores)
     output = _mix(weights, V, permitted)
     return AttentionTrace(
         np.broadcast_to(Q, (*leading, *Q.shape[-2:])),
@@ -185,15 +185,6 @@ def _allowed(allowed: npt.ArrayLike | None, shape: tuple[int, ...]) -> BoolArray
     array = as_bools("allowed", np.ones(shape, dtype=bool) if allowed is None else allowed)
     check_broadcast("allowed", array, shape)
     return array
-
-
-def _weights(masked_scores: FloatArray, empty_rows: EmptyRows) -> FloatArray:
-    empty = np.isneginf(masked_scores).all(axis=-1, keepdims=True)
-    if empty_rows == "raise" or not empty.any():
-        return softmax(masked_scores)
-    if masked_scores.shape[-1] == 0:
-        return masked_scores
-    return np.where(empty, 0.0, softmax(np.where(empty, 0.0, masked_scores)))
 
 
 def _mix(weights: FloatArray, V: FloatArray, allowed: BoolArray) -> FloatArray:

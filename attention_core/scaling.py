@@ -155,6 +155,26 @@ def jacobian_norm(weights: npt.ArrayLike) -> FloatArray:
     return norm
 
 
+def multiplied(masked_scores: npt.ArrayLike, factor: float) -> FloatArray:
+    """The scores times a factor, which is 1 / temperature; what is forbidden stays so.
+
+    Args:
+        masked_scores: (..., n), -inf where a query may not attend.
+        factor: Finite and not below 0; 0 leaves nothing to tell the allowed keys apart.
+
+    Raises:
+        RangeError: The factor is below 0 or not finite.
+    """
+    masked_scores = as_floats("masked_scores", masked_scores, ("n",))
+    if not 0 <= factor < float("inf"):
+        raise RangeError("factor", factor, 0, float("inf"))
+    is_allowed = ~np.isneginf(masked_scores)
+    times: FloatArray = np.multiply(
+        masked_scores, factor, out=masked_scores.copy(), where=is_allowed
+    )
+    return times
+
+
 def query_gradient_norm(weights: npt.ArrayLike, K: npt.ArrayLike, *, scale: float) -> FloatArray:
     """How far the weights of a query move for small steps of its features: ‖scale · J K‖.
 

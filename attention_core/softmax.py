@@ -42,6 +42,15 @@ def softmax(scores: npt.ArrayLike) -> FloatArray:
     return softmax_trace(scores).weights
 
 
+def softmax_or_zeros(scores: npt.ArrayLike) -> FloatArray:
+    """As `softmax`, but a row with nothing but -inf gets weights of 0: nothing is attended to."""
+    scores = as_floats("scores", scores, ("n",))
+    if scores.shape[-1] == 0:
+        return np.zeros(scores.shape)
+    is_empty = np.isneginf(scores).all(axis=-1, keepdims=True)
+    return np.where(is_empty, 0.0, softmax(np.where(is_empty, 0.0, scores)))
+
+
 def softmax_trace(scores: npt.ArrayLike) -> SoftmaxTrace:
     """As `softmax`, with every step kept."""
     scores = as_floats("scores", scores, ("n",))

@@ -4,7 +4,7 @@ import streamlit as st
 
 from attention_core.canvas import MAX_SEED
 from attention_core.scaling import Sample
-from playground import lesson, shell
+from playground import controls, lesson, session, shell
 from playground.lessons import scaling
 from playground.texts import Texts
 
@@ -50,4 +50,16 @@ def drawn(d_k: int, n_rows: int, seed: int) -> Sample:
     return scaling.drawn(d_k, n_rows, seed)
 
 
-lesson.page(t, "scaling", {"sampling": draw_sampling})
+def draw_factor(t: Texts) -> None:
+    """The learner's own scores times a factor, from 0 to 100."""
+    controls.heads(t)
+    label, help = t("scaling.factor.factor"), t("scaling.factor.factor_help")
+    names = scaling.factor_names(t)
+    factor = lesson.slide_along("scaling.factor", label, names, default=1.0, help=help)
+    e = session.experiment()
+    trace = e.trace().attention.head(session.head())
+    lesson.show(t, scaling.factored(t, e, trace, factor))
+    lesson.found(t, *scaling.factored_found(t, trace, factor))
+
+
+lesson.page(t, "scaling", {"sampling": draw_sampling, "factor": draw_factor})

@@ -33,7 +33,7 @@ LESSONS = (
         "pages/scaling.py",
         ":material/compress:",
         "lessons",
-        ("sampling",),
+        ("sampling", "factor"),
     ),
 )
 

@@ -6,16 +6,33 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from attention_core.scaling import DEAD, N_TOKENS, RowStatistics, Sample, sample
+from attention_core import AttentionTrace, Experiment, entropy
+from attention_core.arrays import FloatArray
+from attention_core.scaling import (
+    DEAD,
+    N_TOKENS,
+    RowStatistics,
+    Sample,
+    jacobian_norm,
+    multiplied,
+    sample,
+)
+from attention_core.softmax import softmax_or_zeros
 from playground import charts
 from playground.charts import Chart, Line, Shape
+from playground.exhibit import Exhibit
 from playground.figures import Figure
 from playground.palette import Theme
+from playground.pipeline import Matrix, axis_labels
 from playground.texts import Texts
 
 Look: TypeAlias = Literal["scores", "weights", "gradient"]
 
 WIDTHS = tuple(2**power for power in range(11))  # 1 to 1024
+FACTORS = (
+    *(0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7),
+    *(1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 70.0, 100.0),
+)
 ROWS = (256, 512, 1024, 2048, 4096, 8192)
 
 _UNSCALED, _SCALED, _THEORY = 1, 0, 6  # colours of the palette
@@ -188,3 +205,177 @@ def sampled_found(t: Texts, sample: Sample) -> list[str]:
         )
     )
     return said
+
+
+# --- factor
+
+
+def factor_names(t: Texts) -> dict[float, str]:
+    """What the scores can be multiplied by, each with its temperature."""
+    return {factor: _factor_name(t, factor) for factor in FACTORS}
+
+
+def _factor_name(t: Texts, factor: float) -> str:
+    return t("scaling.factor.stop", factor=plain(factor), temperature=temperature(factor))
+
+
+def temperature(factor: float) -> str:
+    """1 / factor, as text."""
+    return plain(1 / factor) if factor else "∞"
+
+
+def factored(t: Texts, e: Experiment, trace: AttentionTrace, factor: float) -> Exhibit:
+    """The scores of one head times a factor, the weights, and what they let through."""
+    scores = multiplied(trace.masked_scores, factor)
+    weights = softmax_or_zeros(scores)
+    return Exhibit(
+        "scaling.factor",
+        {
+            "scores": t("scaling.factor.scores_stage"),
+            "weights": t("scaling.factor.weights_stage"),
+        },
+        [
+            own_scores(t, trace),
+            Matrix(
+                "times",
+                "c S",
+                "scores",
+                scores,
+                "tokens",
+                "tokens",
+                f"{plain(factor)} · S",
+                {"kind": "times", "of": ["scores"], "factor": factor},
+                reach=largest(trace.masked_scores),
+                name=t("scaling.factor.times"),
+                about=t("scaling.factor.times_about"),
+            ),
+            Matrix(
+                "weights",
+                "A",
+                "weights",
+                weights,
+                "tokens",
+                "tokens",
+                "softmax({times})",
+                {"kind": "softmax", "of": ["times"]},
+                are_weights=True,
+                name=t("scaling.factor.weights"),
+                about=t("scaling.factor.weights_about"),
+            ),
+            _measures(t, scores, weights, factor),
+        ],
+        axis_labels(e, t.group("feature"))
+        | {"measures": [t("scaling.factor.entropy"), "‖J‖", "c·‖J‖"]},
+    )
+
+
+def own_scores(t: Texts, trace: AttentionTrace) -> Matrix:
+    """The scores of the experiment, as softmax takes them."""
+    return Matrix(
+        "scores",
+        "S",
+        "scores",
+        trace.masked_scores,
+        "tokens",
+        "tokens",
+        operation={"kind": "told", "text": t("scaling.own.scores_told")},
+        name=t("scaling.own.scores"),
+        about=t("scaling.own.scores_about"),
+    )
+
+
+def largest(scores: FloatArray) -> float | None:
+    """The size of the largest finite one, so that two matrices share their colours."""
+    finite = np.abs(scores[np.isfinite(scores)])
+    return float(finite.max(initial=0.0)) or None
+
+
+def _measures(t: Texts, scores: FloatArray, weights: FloatArray, factor: float) -> Matrix:
+    """(n_tokens, 3): entropy, norm of the Jacobian, and what reaches the scores."""
+    spread, norms = entropy(weights), jacobian_norm(weights)
+    n_allowed = np.isfinite(scores).sum(axis=-1).tolist()
+    texts = [
+        [
+            t("scaling.factor.entropy_told", entropy=plain(h), most=plain(_most(n)), count=n),
+            t("scaling.factor.norm_told", norm=plain(norm)),
+            t(
+                "scaling.factor.reach_told",
+                factor=plain(factor),
+                norm=plain(norm),
+                reach=plain(factor * norm),
+            ),
+        ]
+        for h, norm, n in zip(spread.tolist(), norms.tolist(), n_allowed, strict=True)
+    ]
+    return Matrix(
+        "measures",
+        "",
+        "weights",
+        np.stack([spread, norms, factor * norms], axis=-1),
+        "tokens",
+        "measures",
+        operation={"kind": "told", "texts": texts},
+        name=t("scaling.factor.measures"),
+        about=t("scaling.factor.measures_about"),
+    )
+
+
+def _most(n_allowed: int) -> float:
+    """The entropy of so many equal weights."""
+    return float(np.log(n_allowed)) if n_allowed else 0.0
+
+
+def factored_found(t: Texts, trace: AttentionTrace, factor: float) -> list[str]:
+    """How sharp the weights are, what gets through, at which factor most does, and T."""
+    rows = trace.masked_scores[np.isfinite(trace.masked_scores).any(axis=-1)]
+    if not len(rows):
+        return [t("scaling.own.empty")]
+    weights = softmax_or_zeros(multiplied(rows, factor))
+    spread = plain(float(entropy(weights).mean()))
+    norms = jacobian_norm(weights)
+    if factor == 0:
+        said = [t("scaling.factor.even", entropy=spread)]
+    else:
+        largest = plain(float(weights.max(axis=-1).mean()))
+        most = plain(float(np.mean([_most(n) for n in np.isfinite(rows).sum(axis=-1).tolist()])))
+        said = [
+            t(
+                "scaling.factor.sharp",
+                factor=plain(factor),
+                largest=largest,
+                entropy=spread,
+                most=most,
+            )
+        ]
+    reach = [_reach(rows, each) for each in FACTORS]
+    best = int(np.argmax(reach))
+    said.append(
+        t(
+            "scaling.factor.through",
+            reach=plain(_reach(rows, factor)),
+            best=plain(FACTORS[best]),
+            most=plain(reach[best]),
+        )
+        if reach[best]
+        else t("scaling.factor.nothing")
+    )
+    n_dead = int((norms < DEAD).sum())
+    if n_dead:
+        said.append(t("scaling.factor.dead", count=n_dead, n_rows=len(rows), dead=plain(DEAD)))
+    return [*said, _sampling_at(t, factor)]
+
+
+def _reach(rows: FloatArray, factor: float) -> float:
+    """How far the weights move for small steps of the scores, on average over the rows."""
+    return factor * float(jacobian_norm(softmax_or_zeros(multiplied(rows, factor))).mean())
+
+
+def _sampling_at(t: Texts, factor: float) -> str:
+    """The same factor, as who draws words from a model calls it."""
+    if factor == 0:
+        return t("scaling.factor.temperature_infinite")
+    if factor == 1:
+        return t("scaling.factor.temperature_1")
+    if factor > 1:
+        return t("scaling.factor.temperature_low", temperature=temperature(factor))
+    return t("scaling.factor.temperature_high", temperature=temperature(factor))

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from attention_core.errors import RangeError, ShapeError
-from attention_core.scaling import DEAD, jacobian_norm, query_gradient_norm, sample, top_tenth
+from attention_core.scaling import (
+    DEAD,
+    jacobian_norm,
+    multiplied,
+    query_gradient_norm,
+    sample,
+    top_tenth,
+)
 from attention_core.softmax import entropy, softmax, softmax_jacobian
 
 ROWS = arrays(
@@ -69,6 +76,40 @@ def test_the_norm_of_a_uniform_row(n):
 
 def test_every_row_has_its_norm():
     assert jacobian_norm(np.full((4, 2, 3), 1 / 3)).shape == (4, 2)
+
+
+# multiplied
+
+
+def test_scores_times_a_factor_by_hand():
+    scores = np.array([[1.0, -2.0], [-np.inf, 0.5]])
+
+    times = multiplied(scores, 3.0)
+
+    np.testing.assert_array_equal(times, [[3.0, -6.0], [-np.inf, 1.5]])
+    np.testing.assert_array_equal(scores, [[1.0, -2.0], [-np.inf, 0.5]])
+
+
+def test_factor_0_leaves_a_forbidden_score_forbidden():
+    # -inf · 0 would be NaN
+    times = multiplied([[-np.inf, 4.0, -7.0]], 0.0)
+
+    np.testing.assert_array_equal(softmax(times), [[0.0, 0.5, 0.5]])
+
+
+@given(ROWS, st.floats(0.01, 100))
+def test_a_factor_is_one_over_the_temperature(scores, factor):
+    expected = torch.softmax(torch.from_numpy(scores) / (1 / factor), dim=-1).numpy()
+
+    np.testing.assert_allclose(
+        softmax(multiplied(scores, factor)), expected, rtol=1e-9, atol=1e-300
+    )
+
+
+@pytest.mark.parametrize("factor", [-1.0, np.inf, np.nan])
+def test_a_factor_is_finite_and_not_negative(factor):
+    with pytest.raises(RangeError, match=r"factor must lie between 0 and inf, got"):
+        multiplied([1.0], factor)
 
 
 # query_gradient_norm

@@ -13,6 +13,7 @@ from attention_core.softmax import (
     naive_softmax,
     softmax,
     softmax_jacobian,
+    softmax_or_zeros,
     softmax_trace,
 )
 
@@ -209,6 +210,24 @@ def test_the_argument_is_not_written_into(function):
     function(argument)
 
     np.testing.assert_array_equal(argument, [[0.25, 0.75], [1.0, 0.0]])
+
+
+# softmax_or_zeros
+
+
+def test_a_row_of_minus_infinity_gets_weights_of_0_and_the_others_theirs():
+    weights = softmax_or_zeros([[-np.inf, -np.inf], [0.0, np.log(3)], [5.0, -np.inf]])
+
+    np.testing.assert_allclose(weights, [[0, 0], [1 / 4, 3 / 4], [1, 0]], rtol=1e-15)
+
+
+@given(SCORES)
+def test_where_no_row_is_empty_it_is_softmax(scores):
+    np.testing.assert_array_equal(softmax_or_zeros(scores), softmax(scores))
+
+
+def test_rows_without_any_score_get_no_weights():
+    assert softmax_or_zeros(np.zeros((2, 0))).shape == (2, 0)
 
 
 # softmax_trace

@@ -2,6 +2,8 @@
 
 import pytest
 
+from attention_core import Experiment
+from playground import link
 from playground.lessons import scaling
 from tests.pages.driver import App
 
@@ -9,6 +11,16 @@ from tests.pages.driver import App
 def said(app):
     (info,) = [each.value for each in app.test.info]
     return info
+
+
+def at(step, experiment=None):
+    query = {"e": link.encode(experiment)} if experiment else {}
+    return App("scaling", **query).set("scaling.step", step)
+
+
+def shown(app, id):
+    (matrix,) = [each for each in app.board["matrices"] if each["id"] == id]
+    return matrix["values"]
 
 
 # --- sampling
@@ -56,3 +68,36 @@ def test_an_empty_seed_changes_nothing():
 
     app.assert_calm()
     assert said(app) == before
+
+
+# --- factor
+
+
+def test_the_factor_multiplies_the_scores_of_the_head_that_is_shown():
+    e = Experiment.from_preset("random").resized(n_heads=2)
+    app = at("factor", e)
+
+    app.set("head", 1).set("scaling.factor", 5.0)
+
+    trace = e.trace().attention.head(1)
+    app.assert_calm()
+    assert shown(app, "scores") == trace.masked_scores.tolist()
+    assert shown(app, "times") == (5 * trace.masked_scores).tolist()
+    assert all(each in said(app) for each in scaling.factored_found(app.t, trace, 5.0))
+
+
+def test_scores_follow_the_settings_of_the_experiment():
+    app = at("factor")
+    before = shown(app, "scores")
+
+    app.set("is_scaled", False)
+
+    for scaled, plain in zip(before, shown(app, "scores"), strict=True):
+        assert plain == pytest.approx([2**0.5 * score for score in scaled])
+
+
+def test_nobody_attends_and_all_is_calm():
+    app = at("factor").set("mask", ["padding"]).set("n_padding", 3)
+
+    app.assert_calm()
+    assert app.t("scaling.own.empty") in said(app)

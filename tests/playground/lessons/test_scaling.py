@@ -5,13 +5,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from attention_core import Experiment, Mask, softmax, softmax_jacobian
 from attention_core.scaling import sample
 from playground.lessons import scaling
 from playground.texts import LANGUAGES, Texts
+from tests.playground.lessons.of_scaling import EXPERIMENTS
 
 every_language = pytest.mark.parametrize("language", LANGUAGES)
 
 EN = Texts("en")
+
+
+def head_of(e, head=0):
+    return e.trace().attention.head(head)
+
+
+def matrices_of(exhibit):
+    return {matrix.id: matrix for matrix in exhibit.matrices}
 
 
 @pytest.mark.parametrize(
@@ -102,11 +112,7 @@ def test_the_histogram_is_that_of_the_chosen_width(samples):
     assert without["x"] == within["x"] == samples[9].bins.tolist()
     assert without["y"] == samples[9].unscaled.density.tolist()
     assert within["y"] == samples[9].scaled.density.tolist()
-    assert "512" in json_of(figure["layout"]["annotations"])
-
-
-def json_of(value):
-    return str(value)
+    assert "512" in str(figure["layout"]["annotations"])
 
 
 def test_the_mean_of_the_norm_is_dashed(samples):
@@ -185,3 +191,132 @@ def test_at_width_1_scaling_is_said_to_change_nothing(samples, language):
     variance = scaling.plain(samples[0].unscaled.variance)
     assert said == [t("scaling.sampling.alike", variance=variance)]
     np.testing.assert_array_equal(samples[0].unscaled.density, samples[0].scaled.density)
+
+
+# --- factor
+
+
+def by_hand(scores, factor):
+    """The weights of each row, and the norms of their Jacobians; an empty row has zeros."""
+    weights = np.zeros_like(scores)
+    for row, each in enumerate(scores):
+        allowed = np.isfinite(each)
+        if allowed.any():
+            weights[row, allowed] = softmax(factor * each[allowed])
+    return weights, np.linalg.norm(softmax_jacobian(weights), axis=(-2, -1))
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.7, 1.0, 100.0])
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_board_shows_the_experiments_scores_times_the_factor(name, factor):
+    e = EXPERIMENTS[name]
+    trace = head_of(e)
+
+    shown = matrices_of(scaling.factored(EN, e, trace, factor))
+
+    scores = trace.masked_scores
+    weights, norms = by_hand(scores, factor)
+    np.testing.assert_array_equal(shown["scores"].values, scores)
+    allowed = np.isfinite(scores)
+    np.testing.assert_array_equal(shown["times"].values[allowed], factor * scores[allowed])
+    assert np.isneginf(shown["times"].values[~allowed]).all()
+    np.testing.assert_allclose(shown["weights"].values, weights, rtol=1e-12, atol=1e-300)
+    spread, shown_norms, reach = shown["measures"].values.T
+    logarithms = np.log(np.where(weights > 0, weights, 1))
+    np.testing.assert_allclose(spread, -(weights * logarithms).sum(-1), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(shown_norms, norms, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(reach, factor * norms, rtol=1e-7, atol=1e-10)
+
+
+def test_factor_1_gives_the_weights_of_the_experiment():
+    for e in EXPERIMENTS.values():
+        shown = matrices_of(scaling.factored(EN, e, head_of(e), 1.0))
+
+        np.testing.assert_array_equal(shown["weights"].values, head_of(e).weights)
+
+
+@every_language
+def test_each_measure_is_told_with_its_numbers(language):
+    t = Texts(language)
+    e = Experiment.from_preset("uniform")  # four equal weights in each row
+
+    shown = matrices_of(scaling.factored(t, e, head_of(e), 2.0))
+
+    norm = scaling.plain(np.sqrt(3) / 4)
+    assert shown["measures"].operation["texts"][2] == [
+        t("scaling.factor.entropy_told", entropy="1.39", most="1.39", count=4),
+        t("scaling.factor.norm_told", norm=norm),
+        t("scaling.factor.reach_told", factor="2", norm=norm, reach=scaling.plain(np.sqrt(3) / 2)),
+    ]
+
+
+def test_the_temperature_is_one_over_the_factor():
+    names = scaling.factor_names(EN)
+
+    assert names[0.0] == "c = 0, T = ∞"
+    assert names[0.5] == "c = 0.5, T = 2"
+    assert names[100.0] == "c = 100, T = 0.01"
+    assert list(names) == sorted(names)
+
+
+@every_language
+@pytest.mark.parametrize("factor", [0.0, 0.2, 1.0, 5.0])
+def test_what_is_said_of_a_factor_is_measured(language, factor):
+    t = Texts(language)
+    e = EXPERIMENTS["masked"]
+    scores = head_of(e).masked_scores
+
+    sharp, through, *rest, drawn = scaling.factored_found(t, head_of(e), factor)
+
+    weights, norms = by_hand(scores, factor)
+    spread = scaling.plain(np.mean([-(w[w > 0] * np.log(w[w > 0])).sum() for w in weights]))
+    if factor == 0:
+        assert sharp == t("scaling.factor.even", entropy=spread)
+    else:
+        assert sharp == t(
+            "scaling.factor.sharp",
+            factor=scaling.plain(factor),
+            largest=scaling.plain(weights.max(axis=-1).mean()),
+            entropy=spread,
+            most=scaling.plain(np.log(np.isfinite(scores).sum(axis=-1)).mean()),
+        )
+    reach = {each: each * by_hand(scores, each)[1].mean() for each in scaling.FACTORS}
+    best = max(reach, key=reach.get)
+    assert through == t(
+        "scaling.factor.through",
+        reach=scaling.plain(reach[factor]),
+        best=scaling.plain(best),
+        most=scaling.plain(reach[best]),
+    )
+    n_dead = int((norms < 1e-3).sum())
+    assert n_dead >= 1  # the first row of a causal mask has no choice
+    told = t("scaling.factor.dead", count=n_dead, n_rows=len(scores), dead="0.001")
+    assert rest == [told]
+    temperatures = {
+        0.0: t("scaling.factor.temperature_infinite"),
+        0.2: t("scaling.factor.temperature_high", temperature="5"),
+        1.0: t("scaling.factor.temperature_1"),
+        5.0: t("scaling.factor.temperature_low", temperature="0.2"),
+    }
+    assert drawn == temperatures[factor]
+
+
+@every_language
+def test_rows_without_a_choice_and_without_a_key_have_sentences_of_their_own(language):
+    t = Texts(language)
+    alone = Experiment.from_preset("random").resized(n_tokens=1)
+    nobody = EXPERIMENTS["nobody"]
+
+    assert t("scaling.factor.nothing") in scaling.factored_found(t, head_of(alone), 2.0)
+    assert scaling.factored_found(t, head_of(nobody), 2.0) == [t("scaling.own.empty")]
+
+
+def test_the_mean_is_over_the_rows_that_attend_to_something():
+    mask = Mask(("painted",), painted=tuple((2, key, False) for key in range(3)))
+    e = replace(Experiment.from_preset("apple"), mask=mask)
+
+    sharp = scaling.factored_found(EN, head_of(e), 1.0)[0]
+
+    weights = head_of(Experiment.from_preset("apple")).weights[:2]
+    largest = scaling.plain(weights.max(axis=-1).mean())
+    assert f"the largest weight of a row is {largest} on average" in sharp

@@ -1,0 +1,26 @@
+"""Every exhibit of the lesson on scaling and softmax, for tests of all boards."""
+
+from dataclasses import replace
+
+from attention_core import Experiment, Mask
+from playground.lessons import scaling
+from playground.texts import Texts
+
+_START = Experiment.from_preset("random").resized(n_tokens=4, d_model=5, d_k=3, n_heads=2)
+
+EXPERIMENTS = {
+    "apple": Experiment.from_preset("apple"),
+    "random": _START,
+    "masked": replace(_START, mask=Mask(("causal",)), is_scaled=False),
+    "alibi": replace(_START, encoding="alibi"),
+    "some_rows_empty": replace(_START, mask=Mask(("causal", "padding", "window"), n_padding=2)),
+    "nobody": replace(_START, mask=Mask(("padding",), n_padding=4)),
+}
+
+
+def exhibits():
+    t = Texts("en")
+    for e in EXPERIMENTS.values():
+        trace = e.trace().attention.head(e.n_heads - 1)
+        for factor in (0.0, 0.5, 100.0):
+            yield scaling.factored(t, e, trace, factor)
