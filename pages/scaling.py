@@ -3,6 +3,7 @@
 import streamlit as st
 
 from attention_core.canvas import MAX_SEED
+from attention_core.precision import PRECISIONS
 from attention_core.scaling import Sample
 from playground import controls, lesson, session, shell
 from playground.lessons import scaling
@@ -62,4 +63,32 @@ def draw_factor(t: Texts) -> None:
     lesson.found(t, *scaling.factored_found(t, trace, factor))
 
 
-lesson.page(t, "scaling", {"sampling": draw_sampling, "factor": draw_factor})
+def draw_stability(t: Texts) -> None:
+    """One row of scores through both forms of softmax, in few digits."""
+    controls.heads(t)
+    e = session.experiment()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        token = draw_token(t)
+        types = {precision: precision for precision in PRECISIONS}
+        label = t("scaling.stability.precision")
+        precision = lesson.choose("scaling.precision", label, types)
+    label, names = t("scaling.stability.offset"), scaling.offset_names()
+    offset = lesson.slide_along("scaling.offset", label, names, default=0)
+    both = scaling.both_ways(e.trace().attention.head(session.head()), token, precision, offset)
+    if both is not None:
+        lesson.show(t, scaling.stable(t, e, token, both))
+    lesson.found(t, *scaling.stable_found(t, e, token, both))
+    st.markdown(scaling.thresholds(t))
+
+
+def draw_token(t: Texts) -> int:
+    """Whose row is looked at."""
+    names = scaling.token_names(session.experiment())
+    return lesson.choose("scaling.token", t("scaling.own.token"), names)
+
+
+lesson.page(
+    t,
+    "scaling",
+    {"sampling": draw_sampling, "factor": draw_factor, "stability": draw_stability},
+)

@@ -33,7 +33,7 @@ LESSONS = (
         "pages/scaling.py",
         ":material/compress:",
         "lessons",
-        ("sampling", "factor"),
+        ("sampling", "factor", "stability"),
     ),
 )
 

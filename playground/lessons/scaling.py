@@ -1,13 +1,26 @@
 """What the lesson on scaling and softmax shows: exhibits, figures and sentences."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from attention_core import AttentionTrace, Experiment, entropy
 from attention_core.arrays import FloatArray
+from attention_core.precision import (
+    PRECISIONS,
+    PreciseSoftmax,
+    Precision,
+    Step,
+    are_wrong,
+    first_fault,
+    largest_exponent,
+    least_exponent,
+    log_of_largest,
+    softmax_in,
+)
 from attention_core.scaling import (
     DEAD,
     N_TOKENS,
@@ -24,7 +37,7 @@ from playground.exhibit import Exhibit
 from playground.figures import Figure
 from playground.palette import Theme
 from playground.pipeline import Matrix, axis_labels
-from playground.texts import Texts
+from playground.texts import Texts, escaped
 
 Look: TypeAlias = Literal["scores", "weights", "gradient"]
 
@@ -32,6 +45,10 @@ WIDTHS = tuple(2**power for power in range(11))  # 1 to 1024
 FACTORS = (
     *(0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7),
     *(1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 70.0, 100.0),
+)
+OFFSETS = (
+    *(-1000, -750, -740, -500, -110, -100, -50, -20, -15, -10, 0),
+    *(5, 8, 10, 11, 12, 20, 50, 80, 88, 90, 100, 500, 700, 709, 710, 750, 1000),
 )
 ROWS = (256, 512, 1024, 2048, 4096, 8192)
 
@@ -379,3 +396,204 @@ def _sampling_at(t: Texts, factor: float) -> str:
     if factor > 1:
         return t("scaling.factor.temperature_low", temperature=temperature(factor))
     return t("scaling.factor.temperature_high", temperature=temperature(factor))
+
+
+# --- stability
+
+
+def written(value: float) -> str:
+    """As `plain`, also what is no number."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return plain(value)
+
+
+def offset_names() -> dict[int, str]:
+    """What can be added to the scores."""
+    return {offset: f"{offset:+d}".replace("-", "−") if offset else "0" for offset in OFFSETS}
+
+
+def token_names(e: Experiment) -> dict[int, str]:
+    """The tokens of an experiment as an input shows them, by their place."""
+    return {index: escaped(token) for index, token in enumerate(e.tokens)}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Both:
+    """The softmax of one row in one precision: the textbook form and the shifted one."""
+
+    scores: FloatArray  # (n,)  without the offset, as the experiment has them
+    precision: Precision
+    offset: int
+    textbook: PreciseSoftmax
+    shifted: PreciseSoftmax
+
+
+def both_ways(trace: AttentionTrace, token: int, precision: Precision, offset: int) -> Both | None:
+    """Both forms for the row of a token; None where it may attend to nothing."""
+    scores = trace.masked_scores[token]
+    if np.isneginf(scores).all():
+        return None
+    textbook, shifted = (
+        softmax_in(scores, precision, offset=offset, is_shifted=is_shifted)
+        for is_shifted in (False, True)
+    )
+    return Both(scores, precision, offset, textbook, shifted)
+
+
+def stable(t: Texts, e: Experiment, token: int, both: Both) -> Exhibit:
+    """Every step of both forms, each as a column."""
+    return Exhibit(
+        "scaling.stability",
+        {
+            "textbook": t("scaling.stability.textbook_stage", precision=both.precision),
+            "shifted": t("scaling.stability.shifted_stage", precision=both.precision),
+        },
+        [
+            *_columns(t, both, both.textbook, "textbook"),
+            *_columns(t, both, both.shifted, "shifted"),
+        ],
+        axis_labels(e, t.group("feature"))
+        | {"row": [e.tokens[token]], "maximum": ["max"], "total": ["Σ"]},
+    )
+
+
+def _columns(t: Texts, both: Both, trace: PreciseSoftmax, stage: str) -> list[Matrix]:
+    names = _step_names(t)
+    of_fault = first_fault(trace, both.scores)
+    return [
+        Matrix(
+            f"{stage}_{step}",
+            "",
+            stage,
+            values[:, None].astype(np.float64),
+            step if step in ("maximum", "total") else "tokens",
+            "row",
+            operation={"kind": "told", "texts": [[text] for text in texts]},
+            are_weights=step == "weights",
+            marked=are_wrong(step, values, both.scores)[:, None],
+            mark=t("scaling.stability.broken"),
+            name=names[step],
+            about=t("scaling.stability.first_about")
+            if of_fault and of_fault[0] == step
+            else t("scaling.stability.step_about", precision=both.precision),
+        )
+        for (step, values), texts in zip(trace.steps(), _told(t, both, trace), strict=True)
+    ]
+
+
+def _told(t: Texts, both: Both, trace: PreciseSoftmax) -> list[list[str]]:
+    """For each step, the arithmetic of its cells."""
+    sums, maximum, shifted, exponentials, total, weights = (
+        [] if values is None else [written(value) for value in values.tolist()]
+        for values in (
+            trace.scores,
+            trace.maximum,
+            trace.shifted,
+            trace.exponentials,
+            trace.total,
+            trace.weights,
+        )
+    )
+
+    def told(arithmetic: str) -> str:
+        return t("scaling.stability.told", arithmetic=arithmetic, precision=both.precision)
+
+    own = [written(score) for score in both.scores.tolist()]
+    powers = shifted or sums
+    steps = [
+        [
+            told(f"{a} + {_factor(written(both.offset))} = {b}")
+            for a, b in zip(own, sums, strict=True)
+        ],
+        [told(f"max({', '.join(sums)}) = {m}") for m in maximum],
+        [told(f"{a} − {_factor(maximum[0])} = {b}") for a, b in zip(sums, shifted, strict=False)],
+        [told(f"e^{_factor(a)} = {b}") for a, b in zip(powers, exponentials, strict=True)],
+        [told(f"{' + '.join(exponentials)} = {total[0]}")],
+        [told(f"{a} / {total[0]} = {b}") for a, b in zip(exponentials, weights, strict=True)],
+    ]
+    return [step for step in steps if step]
+
+
+def _factor(text: str) -> str:
+    """A number after an operator: negative ones in brackets."""
+    return f"({text})" if text.startswith("−") else text
+
+
+def _step_names(t: Texts) -> dict[Step, str]:
+    return {
+        "scores": t("scaling.stability.scores"),
+        "maximum": t("scaling.stability.maximum"),
+        "shifted": t("scaling.stability.shifted"),
+        "exponentials": t("scaling.stability.exponentials"),
+        "total": t("scaling.stability.total"),
+        "weights": t("scaling.stability.weights"),
+    }
+
+
+def stable_found(t: Texts, e: Experiment, token: int, both: Both | None) -> list[str]:
+    """Where each form breaks first, what the shift keeps, and from where on e^x is infinite."""
+    if both is None:
+        return [t("scaling.stability.empty", token=escaped(e.tokens[token]))]
+    said = [
+        _verdict(t, both, both.textbook, t("scaling.stability.textbook")),
+        _verdict(t, both, both.shifted, t("scaling.stability.with_shift")),
+    ]
+    weights = both.shifted.weights
+    if np.isfinite(weights).all():
+        gap = float(np.abs(weights - softmax_or_zeros(both.scores)).max())
+        said.append(t("scaling.stability.gap", gap=plain(gap)))
+    else:
+        said.append(t("scaling.stability.too_large", precision=both.precision))
+    said.append(
+        t(
+            "scaling.stability.threshold",
+            precision=both.precision,
+            threshold=f"{largest_exponent(both.precision):.2f}",
+            log=f"{log_of_largest(both.precision):.2f}",
+        )
+    )
+    return said
+
+
+def _verdict(t: Texts, both: Both, trace: PreciseSoftmax, form: str) -> str:
+    """Where a form breaks first, and what becomes of the weights."""
+    fault = first_fault(trace, both.scores)
+    if fault is None:
+        return t("scaling.stability.fine", form=form, precision=both.precision)
+    step, what = _step_names(t)[fault[0]], written(fault[1])
+    n_lost = int(np.isnan(trace.weights).sum())
+    if n_lost:
+        return t(
+            "scaling.stability.breaks",
+            form=form,
+            step=step,
+            what=what,
+            count=n_lost,
+            n_weights=trace.weights.size,
+        )
+    return t("scaling.stability.survives", form=form, step=step, what=what)
+
+
+def thresholds(t: Texts) -> str:
+    """From where on e^x breaks in each type, found by trying, beside what its range says."""
+    head = [
+        t("scaling.stability.of_type"),
+        t("scaling.stability.of_largest"),
+        t("scaling.stability.of_log"),
+        t("scaling.stability.of_finite"),
+        t("scaling.stability.of_positive"),
+    ]
+    rows = [
+        [
+            precision,
+            plain(float(np.finfo(precision).max)),
+            f"{log_of_largest(precision):.4f}",
+            f"{largest_exponent(precision):.4f}",
+            f"{least_exponent(precision):.4f}".replace("-", "−"),
+        ]
+        for precision in PRECISIONS
+    ]
+    return table([head, *rows])

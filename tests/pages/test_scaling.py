@@ -101,3 +101,51 @@ def test_nobody_attends_and_all_is_calm():
 
     app.assert_calm()
     assert app.t("scaling.own.empty") in said(app)
+
+
+# --- stability
+
+
+def test_the_offset_breaks_the_textbook_form_and_not_the_shifted_one():
+    app = at("stability")
+    weights = shown(app, "textbook_weights")
+
+    app.set("scaling.offset", 12)
+
+    app.assert_calm()
+    assert all(0 < weight < 1 for (weight,) in weights)
+    assert shown(app, "textbook_weights") == [["NaN"], ["NaN"], ["NaN"]]
+    assert shown(app, "textbook_exponentials") == [["∞"], ["∞"], ["∞"]]
+    assert sum(weight for (weight,) in shown(app, "shifted_weights")) == pytest.approx(1, abs=0.01)
+
+
+def test_more_digits_hold_longer():
+    app = at("stability").set("scaling.offset", 12)
+
+    app.set("scaling.precision", "float32")
+
+    assert all(0 < weight < 1 for (weight,) in shown(app, "textbook_weights"))
+
+
+def test_the_row_is_that_of_the_chosen_token():
+    e = Experiment.from_preset("apple")
+    app = at("stability").set("scaling.precision", "float64").set("scaling.token", 2)
+
+    scores = e.trace().attention.head(0).masked_scores[2]
+    assert shown(app, "textbook_scores") == [[score] for score in scores]
+
+
+def test_a_token_that_went_is_no_longer_looked_at():
+    app = at("stability").set("scaling.token", 2)
+
+    app.send({"number": 1, "kind": "remove", "row": 2})
+
+    app.assert_calm()
+    assert len(shown(app, "textbook_scores")) == 2
+
+
+def test_a_row_without_scores_is_calm():
+    app = at("stability").set("mask", ["padding"]).set("n_padding", 3)
+
+    app.assert_calm()
+    assert app.t("scaling.stability.empty", token="我") in said(app)

@@ -24,3 +24,11 @@ def exhibits():
         trace = e.trace().attention.head(e.n_heads - 1)
         for factor in (0.0, 0.5, 100.0):
             yield scaling.factored(t, e, trace, factor)
+        for token, precision, offset in (
+            (0, "float16", 0),
+            (1, "float16", 12),
+            (2, "float64", -750),
+        ):
+            both = scaling.both_ways(trace, token, precision, offset)
+            if both is not None:
+                yield scaling.stable(t, e, token, both)

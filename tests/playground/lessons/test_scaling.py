@@ -320,3 +320,173 @@ def test_the_mean_is_over_the_rows_that_attend_to_something():
     weights = head_of(Experiment.from_preset("apple")).weights[:2]
     largest = scaling.plain(weights.max(axis=-1).mean())
     assert f"the largest weight of a row is {largest} on average" in sharp
+
+
+# --- stability
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(np.inf, "∞"), (-np.inf, "−∞"), (np.nan, "NaN"), (-0.5, "−0.5"), (65504.0, "65504")],
+)
+def test_what_is_no_number_is_written_too(number, text):
+    assert scaling.written(number) == text
+
+
+def test_offsets_are_in_order_and_named_with_their_sign():
+    names = scaling.offset_names()
+
+    assert list(names) == sorted(set(names))
+    assert (names[-750], names[0], names[12]) == ("−750", "0", "+12")
+
+
+def test_a_token_is_named_letter_by_letter():
+    e = Experiment.from_preset("apple").with_token_renamed(1, "*a*")
+
+    assert scaling.token_names(e) == {0: "我", 1: r"\*a\*", 2: "苹果"}
+
+
+@pytest.mark.parametrize(("precision", "offset"), [("float16", 12), ("float32", 0)])
+def test_the_columns_are_every_step_of_both_forms(precision, offset):
+    e = EXPERIMENTS["masked"]
+    scores = head_of(e).masked_scores[2]
+    dtype = np.dtype(precision).type
+
+    both = scaling.both_ways(head_of(e), 2, precision, offset)
+    shown = {id: m.values for id, m in matrices_of(scaling.stable(EN, e, 2, both)).items()}
+
+    with np.errstate(all="ignore"):
+        s = scores.astype(dtype) + dtype(offset)
+        powers = {"textbook": s, "shifted": s - s.max()}
+        for form, power in powers.items():
+            exponentials = np.exp(power)
+            expected = {
+                "scores": s,
+                "exponentials": exponentials,
+                "total": exponentials.sum(keepdims=True),
+                "weights": exponentials / exponentials.sum(),
+            }
+            for step, values in expected.items():
+                column = values.astype(float)[:, None]
+                np.testing.assert_array_equal(shown[f"{form}_{step}"], column, step)
+    np.testing.assert_array_equal(shown["shifted_maximum"], [[float(s.max())]])
+    np.testing.assert_array_equal(shown["shifted_shifted"][:, 0], powers["shifted"])
+    assert len(shown) == 10
+
+
+@every_language
+def test_each_cell_tells_its_arithmetic(language):
+    t = Texts(language)
+    e = Experiment.from_preset("apple")
+
+    both = scaling.both_ways(head_of(e), 0, "float16", 12)
+    shown = matrices_of(scaling.stable(t, e, 0, both))
+
+    def told(id):
+        return [text for (text,) in shown[id].operation["texts"]]
+
+    def said(arithmetic):
+        return t("scaling.stability.told", arithmetic=arithmetic, precision="float16")
+
+    assert told("textbook_scores")[0] == said("0.707 + 12 = 12.7")
+    assert told("textbook_exponentials")[0] == said("e^12.7 = ∞")
+    assert told("textbook_total") == [said("∞ + ∞ + ∞ = ∞")]
+    assert told("textbook_weights")[0] == said("∞ / ∞ = NaN")
+    assert told("shifted_maximum") == [said("max(12.7, 13.4, 12.8) = 13.4")]
+    assert told("shifted_shifted")[0] == said("12.7 − 13.4 = −0.711")
+    assert told("shifted_exponentials")[0] == said("e^(−0.711) = 0.491")
+    negative = scaling.both_ways(head_of(e), 0, "float32", -20)
+    scores = matrices_of(scaling.stable(t, e, 0, negative))["textbook_scores"]
+    assert "0.707 + (−20) = −19.3" in scores.operation["texts"][0][0]
+
+
+def test_what_exact_arithmetic_would_not_hold_is_marked():
+    e = Experiment.from_preset("apple")
+    both = scaling.both_ways(head_of(e), 0, "float16", 12)
+
+    shown = matrices_of(scaling.stable(EN, e, 0, both))
+
+    marked = {id: matrix.marked.any() for id, matrix in shown.items()}
+    assert {id for id, is_marked in marked.items() if is_marked} == {
+        "textbook_exponentials",
+        "textbook_total",
+        "textbook_weights",
+    }
+    first = EN("scaling.stability.first_about")
+    assert [id for id, m in shown.items() if m.about == first] == ["textbook_exponentials"]
+
+
+def with_score(score):
+    """One token whose only score is this number, and a second one that scores 0."""
+    start = Experiment.from_preset("random").resized(n_tokens=2, d_model=1, d_k=1, n_heads=1)
+    return replace(
+        start,
+        X=np.array([[1.0], [0.0]]),
+        W_Q=np.array([[[1.0]]]),
+        W_K=np.array([[[float(score)]]]),
+        is_scaled=False,
+    )
+
+
+@every_language
+@pytest.mark.parametrize(
+    ("score", "precision", "offset", "textbook", "shifted"),
+    [
+        (1, "float16", 0, None, None),
+        (1, "float16", 12, ("exponentials", "∞", 2), None),
+        (1, "float16", -20, ("exponentials", "0", 2), None),
+        (-30, "float16", 0, ("exponentials", "0", 0), ("exponentials", "0", 0)),
+        (700, "float64", 500, ("exponentials", "∞", 1), None),
+        (1e6, "float16", 0, ("scores", "∞", 1), ("scores", "∞", 2)),
+    ],
+)
+def test_what_is_said_of_both_forms_is_what_became_of_them(
+    language, score, precision, offset, textbook, shifted
+):
+    t, e = Texts(language), with_score(score)
+    both = scaling.both_ways(head_of(e), 0, precision, offset)
+
+    first, second, third, last = scaling.stable_found(t, e, 0, both)
+
+    forms = t("scaling.stability.textbook"), t("scaling.stability.with_shift")
+    for said, form, fault in zip((first, second), forms, (textbook, shifted), strict=True):
+        if fault is None:
+            expected = t("scaling.stability.fine", form=form, precision=precision)
+        else:
+            step, what, n_lost = fault
+            named = {"form": form, "step": t(f"scaling.stability.{step}"), "what": what}
+            expected = (
+                t("scaling.stability.breaks", **named, count=n_lost, n_weights=2)
+                if n_lost
+                else t("scaling.stability.survives", **named)
+            )
+        assert said == expected
+    if score == 1e6:
+        assert third == t("scaling.stability.too_large", precision=precision)
+    else:
+        gap = np.abs(both.shifted.weights - softmax([float(score), 0.0])).max()
+        assert third == t("scaling.stability.gap", gap=scaling.plain(gap))
+    known = {"float16": "11.09", "float64": "709.78"}[precision]
+    assert last == t("scaling.stability.threshold", precision=precision, threshold=known, log=known)
+
+
+@every_language
+def test_a_row_without_scores_has_a_sentence_of_its_own(language):
+    t, e = Texts(language), EXPERIMENTS["nobody"].with_token_renamed(1, "*b*")
+
+    both = scaling.both_ways(head_of(e), 1, "float16", 0)
+
+    assert both is None
+    assert scaling.stable_found(t, e, 1, both) == [t("scaling.stability.empty", token=r"\*b\*")]
+
+
+@every_language
+def test_the_thresholds_stand_beside_the_logarithms(language):
+    rows = scaling.thresholds(Texts(language)).splitlines()[2:]
+
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    assert cells == [
+        ["float16", "65504", "11.0899", "11.0859", "−17.3281"],
+        ["float32", "3.4e38", "88.7228", "88.7228", "−103.9721"],
+        ["float64", "1.8e308", "709.7827", "709.7827", "−745.1332"],
+    ]
