@@ -68,7 +68,7 @@ def draw_stability(t: Texts) -> None:
     controls.heads(t)
     e = session.experiment()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        token = draw_token(t)
+        token = draw_token(t("scaling.stability.token"))
         types = {precision: precision for precision in PRECISIONS}
         label = t("scaling.stability.precision")
         precision = lesson.choose("scaling.precision", label, types)
@@ -81,14 +81,43 @@ def draw_stability(t: Texts) -> None:
     st.markdown(scaling.thresholds(t))
 
 
-def draw_token(t: Texts) -> int:
-    """Whose row is looked at."""
-    names = scaling.token_names(session.experiment())
-    return lesson.choose("scaling.token", t("scaling.own.token"), names)
+def draw_axis(t: Texts) -> None:
+    """Softmax along the rows, and along the wrong axis."""
+    controls.heads(t)
+    e = session.experiment()
+    trace = e.trace().attention.head(session.head())
+    lesson.show(t, scaling.both_axes(t, e, trace))
+    lesson.found(t, *scaling.both_axes_found(t, e, trace))
+
+
+def draw_shift(t: Texts) -> None:
+    """Something is added before softmax: which of it the weights notice."""
+    controls.heads(t)
+    e = session.experiment()
+    label, names = t("scaling.shift.where"), scaling.shift_names(t)
+    shift = lesson.choose("scaling.shift", label, names)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        token = draw_token(t("scaling.shift.token")) if shift in ("row", "key") else 0
+        by = lesson.slide("scaling.by", t("scaling.shift.by"), -10, 10, default=3)
+    shifts = scaling.shifts(e, session.head(), by, token)
+    lesson.show(t, scaling.shift_exhibit(t, e, shifts[shift]))
+    lesson.found(t, *scaling.shift_found(t, shifts[shift]))
+    st.markdown(scaling.shift_table(t, shifts))
+
+
+def draw_token(label: str) -> int:
+    """Whose row, or key, is looked at."""
+    return lesson.choose("scaling.token", label, scaling.token_names(session.experiment()))
 
 
 lesson.page(
     t,
     "scaling",
-    {"sampling": draw_sampling, "factor": draw_factor, "stability": draw_stability},
+    {
+        "sampling": draw_sampling,
+        "factor": draw_factor,
+        "stability": draw_stability,
+        "axis": draw_axis,
+        "shift": draw_shift,
+    },
 )

@@ -33,7 +33,7 @@ LESSONS = (
         "pages/scaling.py",
         ":material/compress:",
         "lessons",
-        ("sampling", "factor", "stability"),
+        ("sampling", "factor", "stability", "axis", "shift"),
     ),
 )
 

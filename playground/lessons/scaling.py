@@ -1,14 +1,14 @@
 """What the lesson on scaling and softmax shows: exhibits, figures and sentences."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from attention_core import AttentionTrace, Experiment, entropy
-from attention_core.arrays import FloatArray
+from attention_core.arrays import BoolArray, FloatArray
 from attention_core.precision import (
     PRECISIONS,
     PreciseSoftmax,
@@ -30,6 +30,7 @@ from attention_core.scaling import (
     multiplied,
     sample,
 )
+from attention_core.shifts import SHIFTS, UNNOTICED, Shift, added, shifted, spread
 from attention_core.softmax import softmax_or_zeros
 from playground import charts
 from playground.charts import Chart, Line, Shape
@@ -52,6 +53,7 @@ OFFSETS = (
 )
 ROWS = (256, 512, 1024, 2048, 4096, 8192)
 
+_ROUNDING = 1e-9  # what float64 makes of sums and products of everyday size stays far below
 _UNSCALED, _SCALED, _THEORY = 1, 0, 6  # colours of the palette
 
 
@@ -417,7 +419,13 @@ def offset_names() -> dict[int, str]:
 
 def token_names(e: Experiment) -> dict[int, str]:
     """The tokens of an experiment as an input shows them, by their place."""
-    return {index: escaped(token) for index, token in enumerate(e.tokens)}
+    return {index: token_name(e, index) for index in range(e.n_tokens)}
+
+
+def token_name(e: Experiment, index: int) -> str:
+    """One of them, as Markdown; repeated ones are told apart by their place."""
+    name = escaped(e.tokens[index])
+    return f"{name} ({index + 1})" if e.tokens.count(e.tokens[index]) > 1 else name
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -536,7 +544,7 @@ def _step_names(t: Texts) -> dict[Step, str]:
 def stable_found(t: Texts, e: Experiment, token: int, both: Both | None) -> list[str]:
     """Where each form breaks first, what the shift keeps, and from where on e^x is infinite."""
     if both is None:
-        return [t("scaling.stability.empty", token=escaped(e.tokens[token]))]
+        return [t("scaling.stability.empty", token=token_name(e, token))]
     said = [
         _verdict(t, both, both.textbook, t("scaling.stability.textbook")),
         _verdict(t, both, both.shifted, t("scaling.stability.with_shift")),
@@ -597,3 +605,309 @@ def thresholds(t: Texts) -> str:
         for precision in PRECISIONS
     ]
     return table([head, *rows])
+
+
+# --- axis
+
+
+def down_columns(scores: FloatArray) -> FloatArray:
+    """Softmax of each column, as it comes of the wrong axis; a column of -inf gives zeros."""
+    return softmax_or_zeros(scores.T).T
+
+
+def both_axes(t: Texts, e: Experiment, trace: AttentionTrace) -> Exhibit:
+    """Softmax along the rows and down the columns, each with the sums of both."""
+    rows = Matrix(
+        "rows",
+        "",
+        "rows",
+        trace.weights,
+        "tokens",
+        "tokens",
+        operation={"kind": "softmax", "of": ["scores"]},
+        are_weights=True,
+        name=t("scaling.axis.rows"),
+        about=t("scaling.axis.rows_about"),
+    )
+    columns = replace(
+        rows,
+        id="columns",
+        stage="columns",
+        values=down_columns(trace.masked_scores),
+        operation={"kind": "softmax_columns", "of": ["scores"]},
+        name=t("scaling.axis.columns"),
+        about=t("scaling.axis.columns_about"),
+    )
+    return Exhibit(
+        "scaling.axis",
+        {
+            "scores": t("scaling.axis.scores_stage"),
+            "rows": t("scaling.axis.rows_stage"),
+            "columns": t("scaling.axis.columns_stage"),
+        },
+        [
+            own_scores(t, trace),
+            rows,
+            *_sums_of(t, rows),
+            columns,
+            *_sums_of(t, columns),
+        ],
+        axis_labels(e, t.group("feature")) | {"sum": ["Σ"], "keys": list(e.tokens)},
+    )
+
+
+def _sums_of(t: Texts, matrix: Matrix) -> list[Matrix]:
+    """The sum of each row and of each column of weights."""
+    of_rows = matrix.values.sum(axis=1, keepdims=True)
+    of_columns = matrix.values.sum(axis=0, keepdims=True)
+    return [
+        Matrix(
+            f"{matrix.id}_column_sums",
+            "",
+            matrix.stage,
+            of_columns,
+            "sum",
+            "keys",
+            operation={"kind": "column_sums", "of": [matrix.id]},
+            chain=matrix.id,
+            reach=float(matrix.values.shape[0]),
+            name=t("scaling.axis.column_sums"),
+            about=t("scaling.axis.column_sums_about"),
+        ),
+        Matrix(
+            f"{matrix.id}_row_sums",
+            "",
+            matrix.stage,
+            of_rows,
+            "tokens",
+            "sum",
+            operation={"kind": "row_sums", "of": [matrix.id]},
+            marked=~are_one(of_rows),
+            mark=t("scaling.axis.not_one"),
+            reach=float(matrix.values.shape[0]),
+            name=t("scaling.axis.row_sums"),
+            about=t("scaling.axis.row_sums_about"),
+        ),
+    ]
+
+
+def are_one(sums: FloatArray) -> BoolArray:
+    """Which sums are 1, but for rounding."""
+    is_one: BoolArray = np.abs(sums - 1) < 1e-9
+    return is_one
+
+
+def both_axes_found(t: Texts, e: Experiment, trace: AttentionTrace) -> list[str]:
+    """Which sums are 1, and what an output of weights that do not sum to 1 is."""
+    right, wrong = trace.weights, down_columns(trace.masked_scores)
+    if not right.any():
+        return [t("scaling.own.empty")]
+    row_sums = wrong.sum(axis=1)
+    said = [
+        t(
+            "scaling.axis.right",
+            count=_n_ones(right.sum(axis=1)),
+            n_tokens=e.n_tokens,
+            low=plain(right.sum(axis=0).min()),
+            high=plain(right.sum(axis=0).max()),
+        ),
+        t(
+            "scaling.axis.wrong",
+            count=_n_ones(wrong.sum(axis=0)),
+            n_tokens=e.n_tokens,
+            low=plain(row_sums.min()),
+            high=plain(row_sums.max()),
+        ),
+    ]
+    worst = int(np.abs(row_sums - 1).argmax())
+    token = token_name(e, worst)
+    if are_one(row_sums).all():
+        said.append(t("scaling.axis.by_chance"))
+    elif row_sums[worst] == 0:
+        said.append(t("scaling.axis.none", token=token))
+    else:
+        said.append(t("scaling.axis.mixed", token=token, sum=plain(row_sums[worst])))
+    gap = float(np.abs(wrong @ trace.V - trace.output).max())
+    return [*said, t("scaling.axis.moved", gap=plain(gap))]
+
+
+def _n_ones(sums: FloatArray) -> int:
+    return int(are_one(sums).sum())
+
+
+# --- shift
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Shifted:
+    """What became of one head when something was added."""
+
+    shift: Shift
+    by: int
+    token: int
+    before: AttentionTrace
+    after: AttentionTrace
+
+    @property
+    def added(self) -> FloatArray:
+        """(n_tokens, n_tokens): to each score, in the end."""
+        return added(self.before, self.after)
+
+    @property
+    def moved(self) -> float:
+        """How far a score moves at most."""
+        return float(np.abs(self.added).max())
+
+    @property
+    def gap(self) -> float:
+        """How far a weight moves at most."""
+        return float(np.abs(self.after.weights - self.before.weights).max())
+
+
+def shifts(e: Experiment, head: int, by: int, token: int) -> dict[Shift, Shifted]:
+    """Each kind of shift, of this size, in this head of the experiment."""
+    trace = e.trace()
+    before = trace.attention.head(head)
+    bias = None if trace.bias is None else trace.bias[head]
+    scale = float(1 / np.sqrt(e.d_k)) if e.is_scaled else 1.0
+    return {
+        shift: Shifted(
+            shift, by, token, before, shifted(before, shift, by, token, scale=scale, bias=bias)
+        )
+        for shift in SHIFTS
+    }
+
+
+def shift_names(t: Texts) -> dict[Shift, str]:
+    """What can be added to."""
+    return {
+        "row": t("scaling.shift.row"),
+        "keys": t("scaling.shift.keys"),
+        "queries": t("scaling.shift.queries"),
+        "key": t("scaling.shift.key"),
+    }
+
+
+def shift_exhibit(t: Texts, e: Experiment, of: Shifted) -> Exhibit:
+    """Scores and weights before, after, and what moved."""
+    return Exhibit(
+        "scaling.shift",
+        {"scores": t("scaling.shift.scores_stage"), "weights": t("scaling.shift.weights_stage")},
+        [
+            own_scores(t, of.before),
+            Matrix(
+                "shifted",
+                "S′",
+                "scores",
+                of.after.masked_scores,
+                "tokens",
+                "tokens",
+                operation={"kind": "told", "text": t("scaling.shift.shifted_told")},
+                name=t("scaling.shift.shifted"),
+                about=t("scaling.shift.shifted_about"),
+            ),
+            Matrix(
+                "added",
+                "S′ − S",
+                "scores",
+                of.added,
+                "tokens",
+                "tokens",
+                operation={"kind": "told", "texts": _added_told(t, of)},
+                name=t("scaling.shift.added"),
+                about=t("scaling.shift.added_about"),
+            ),
+            _shift_weights(of.before, "weights", "A", "scores", t("scaling.shift.weights"), t),
+            _shift_weights(of.after, "after", "A′", "shifted", t("scaling.shift.after"), t),
+            Matrix(
+                "moved",
+                "A′ − A",
+                "weights",
+                of.after.weights - of.before.weights,
+                "tokens",
+                "tokens",
+                operation={"kind": "difference", "of": ["after", "weights"]},
+                reach=1.0,
+                name=t("scaling.shift.moved"),
+                about=t("scaling.shift.moved_about"),
+            ),
+        ],
+        axis_labels(e, t.group("feature")),
+    )
+
+
+def _shift_weights(
+    trace: AttentionTrace, id: str, symbol: str, of: str, name: str, t: Texts
+) -> Matrix:
+    return Matrix(
+        id,
+        symbol,
+        "weights",
+        trace.weights,
+        "tokens",
+        "tokens",
+        operation={"kind": "softmax", "of": [of]},
+        are_weights=True,
+        name=name,
+        about=t("scaling.factor.weights_about"),
+    )
+
+
+def _added_told(t: Texts, of: Shifted) -> list[list[str]]:
+    before, after = of.before.masked_scores.tolist(), of.after.masked_scores.tolist()
+    return [
+        [
+            t(
+                "scaling.shift.added_told",
+                before=_factor(plain(s)),
+                after=plain(s2),
+                added=plain(d),
+            )
+            if math.isfinite(s)
+            else t("scaling.shift.forbidden_told")
+            for s, s2, d in zip(*rows, strict=True)
+        ]
+        for rows in zip(before, after, of.added.tolist(), strict=True)
+    ]
+
+
+def shift_table(t: Texts, of: Mapping[Shift, Shifted]) -> str:
+    """For each kind of shift how far scores and weights move at most."""
+    head = [
+        t("scaling.shift.of_shift"),
+        t("scaling.shift.of_score"),
+        t("scaling.shift.of_spread"),
+        t("scaling.shift.of_weight"),
+    ]
+    names = shift_names(t)
+    rows = [
+        [
+            names[shift],
+            plain(each.moved),
+            plain(spread(each.added, each.before.allowed)),
+            plain(each.gap),
+        ]
+        for shift, each in of.items()
+    ]
+    return table([head, *rows])
+
+
+def shift_found(t: Texts, of: Shifted) -> list[str]:
+    """How far scores and weights move, and whether that is rounding, or luck."""
+    if not of.before.weights.any():
+        return [t("scaling.own.empty")]
+    if of.by == 0:
+        return [t("scaling.shift.zero")]
+    size = max(largest(each.masked_scores) or 0.0 for each in (of.before, of.after))
+    moved = t(
+        "scaling.shift.scores_move",
+        moved=plain(of.moved),
+        spread=plain(spread(of.added, of.before.allowed)),
+    )
+    if of.shift in UNNOTICED:
+        if of.gap < _ROUNDING:
+            return [moved, t("scaling.shift.unnoticed", gap=plain(of.gap))]
+        return [moved, t("scaling.shift.rounding", gap=plain(of.gap), size=plain(size))]
+    if of.gap < _ROUNDING:
+        return [moved, t("scaling.shift.by_chance", gap=plain(of.gap))]
+    return [moved, t("scaling.shift.noticed", gap=plain(of.gap))]

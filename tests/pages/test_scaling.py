@@ -149,3 +149,56 @@ def test_a_row_without_scores_is_calm():
 
     app.assert_calm()
     assert app.t("scaling.stability.empty", token="我") in said(app)
+
+
+# --- axis
+
+
+def test_the_wrong_axis_has_columns_that_sum_to_1():
+    app = at("axis", Experiment.from_preset("cat"))
+
+    app.assert_calm()
+    assert shown(app, "rows_row_sums") == [[pytest.approx(1)]] * 3
+    assert shown(app, "columns_column_sums") == [[pytest.approx(1)] * 3]
+    assert shown(app, "columns_row_sums") != [[pytest.approx(1)]] * 3
+
+
+# --- shift
+
+
+def test_adding_to_every_key_moves_no_weight_and_adding_to_every_query_does():
+    app = at("shift")
+
+    app.set("scaling.shift", "keys")
+    still = shown(app, "moved")
+    app.set("scaling.shift", "queries").set("scaling.by", 10)
+
+    app.assert_calm()
+    assert max(abs(cell) for row in still for cell in row) < 1e-12
+    assert max(abs(cell) for row in shown(app, "moved") for cell in row) > 0.1
+
+
+def test_only_what_has_a_token_asks_for_one():
+    app = at("shift")
+
+    def keys():
+        return {getattr(element, "key", None) for element in app.test}
+
+    assert "scaling.token" in keys()
+    app.set("scaling.token", 2).set("scaling.shift", "keys")
+    assert "scaling.token" not in keys()
+    app.set("scaling.shift", "key")
+
+    added = shown(app, "added")
+    assert [any(row[key] for row in added) for key in range(3)] == [False, False, True]
+
+
+@pytest.mark.parametrize("step", ["factor", "stability", "axis", "shift"])
+def test_numbers_as_large_as_can_be_are_calm(step):
+    e = Experiment.from_preset("random").resized(n_tokens=4, d_model=8, d_k=8)
+    for matrix, index in (("X", (0, 0)), ("X", (1, 1)), ("W_Q", (0, 0, 0)), ("W_K", (0, 1, 0))):
+        e = e.with_cell(matrix, index, -1e6)
+
+    app = at(step, e)
+
+    app.assert_calm()

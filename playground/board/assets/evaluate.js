@@ -129,6 +129,10 @@ const COMPUTE = {
 
   mean: ([A]) => [A[0].map((_, j) => A.reduce((sum, row) => sum + row[j], 0) / A.length)],
 
+  row_sums: ([A]) => A.map((row) => [row.reduce((sum, a) => sum + a, 0)]),
+
+  column_sums: ([A]) => [A[0].map((_, j) => A.reduce((sum, row) => sum + row[j], 0))],
+
   times: ([A], { factor }) => A.map((row) => row.map((a) => (a === null ? null : a * factor))),
 
   softmax_columns: ([A]) => transposed(COMPUTE.softmax([transposed(A)])),

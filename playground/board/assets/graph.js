@@ -91,6 +91,14 @@ const EXPLAIN = {
     return { sources: terms, parts: [...resultIs(result, ...terms), ...sum] };
   },
 
+  row_sums({ row, operands: [A], result }) {
+    return sumOf(A.values[row].map((_, k) => at(A, row, k, "first")), result);
+  },
+
+  column_sums({ column, operands: [A], result }) {
+    return sumOf(A.values.map((_, k) => at(A, k, column, "first")), result);
+  },
+
   times({ row, column, operation, operands: [A], result }) {
     const a = at(A, row, column, "first");
     const parts = [number(a), { text: " · " }, factor({ value: operation.factor })];
@@ -195,6 +203,12 @@ const SOFTMAX_STEP = [
     return { sources: terms, parts: [...resultIs(result, terms[column], { value: sum }), ...parts] };
   },
 ];
+
+/** All terms, written out. */
+function sumOf(terms, result) {
+  const shown = terms.map((term, k) => [k ? factor(term) : number(term)]);
+  return { sources: terms, parts: [...resultIs(result, ...terms), ...joined(shown, " + ")] };
+}
 
 /** One exponential of several, as a share of their sum. */
 function shareOf(terms, place, result, say) {

@@ -32,3 +32,6 @@ def exhibits():
             both = scaling.both_ways(trace, token, precision, offset)
             if both is not None:
                 yield scaling.stable(t, e, token, both)
+        yield scaling.both_axes(t, e, trace)
+        for shift in scaling.shifts(e, e.n_heads - 1, 3, 1).values():
+            yield scaling.shift_exhibit(t, e, shift)

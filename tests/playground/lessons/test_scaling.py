@@ -346,6 +346,12 @@ def test_a_token_is_named_letter_by_letter():
     assert scaling.token_names(e) == {0: "我", 1: r"\*a\*", 2: "苹果"}
 
 
+def test_repeated_tokens_are_told_apart_by_their_place():
+    names = scaling.token_names(Experiment.from_preset("repeated"))
+
+    assert list(names.values()) == ["the (1)", "cat (2)", "saw", "the (4)", "cat (5)"]
+
+
 @pytest.mark.parametrize(("precision", "offset"), [("float16", 12), ("float32", 0)])
 def test_the_columns_are_every_step_of_both_forms(precision, offset):
     e = EXPERIMENTS["masked"]
@@ -490,3 +496,220 @@ def test_the_thresholds_stand_beside_the_logarithms(language):
         ["float32", "3.4e38", "88.7228", "88.7228", "−103.9721"],
         ["float64", "1.8e308", "709.7827", "709.7827", "−745.1332"],
     ]
+
+
+# --- axis
+
+
+def columns_by_hand(scores):
+    """Softmax of each column by a loop; a column without any score has zeros."""
+    weights = np.zeros_like(scores)
+    for key in range(scores.shape[1]):
+        allowed = np.isfinite(scores[:, key])
+        if allowed.any():
+            weights[allowed, key] = softmax(scores[allowed, key])
+    return weights
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_both_axes_are_shown_with_their_sums(name):
+    e = EXPERIMENTS[name]
+    trace = head_of(e, e.n_heads - 1)
+
+    shown = matrices_of(scaling.both_axes(EN, e, trace))
+
+    columns = columns_by_hand(trace.masked_scores)
+    np.testing.assert_array_equal(shown["rows"].values, trace.weights)
+    np.testing.assert_allclose(shown["columns"].values, columns, rtol=1e-12)
+    for id, weights in (("rows", trace.weights), ("columns", columns)):
+        of_rows, of_columns = shown[f"{id}_row_sums"], shown[f"{id}_column_sums"]
+        expected = [[sum(row)] for row in weights.tolist()]
+        np.testing.assert_allclose(of_rows.values, expected, rtol=1e-12)
+        expected = [[sum(column) for column in weights.T.tolist()]]
+        np.testing.assert_allclose(of_columns.values, expected, rtol=1e-12)
+        np.testing.assert_array_equal(of_rows.marked, np.abs(of_rows.values - 1) > 1e-9)
+
+
+@every_language
+def test_the_sums_are_said_and_what_an_output_would_be(language):
+    t, e = Texts(language), EXPERIMENTS["masked"].with_token_renamed(3, "*d*")
+    trace = head_of(e)
+
+    right, wrong, mixed, moved = scaling.both_axes_found(t, e, trace)
+
+    columns = columns_by_hand(trace.masked_scores)
+    row_sums, column_sums = columns.sum(axis=1), trace.weights.sum(axis=0)
+    assert right == t(
+        "scaling.axis.right",
+        count=4,
+        n_tokens=4,
+        low=scaling.plain(column_sums.min()),
+        high=scaling.plain(column_sums.max()),
+    )
+    assert wrong == t(
+        "scaling.axis.wrong",
+        count=4,
+        n_tokens=4,
+        low=scaling.plain(row_sums.min()),
+        high=scaling.plain(row_sums.max()),
+    )
+    worst = int(np.argmax(np.abs(row_sums - 1)))
+    names = scaling.token_names(e)
+    assert mixed == t("scaling.axis.mixed", token=names[worst], sum=scaling.plain(row_sums[worst]))
+    gap = np.abs(columns @ trace.V - trace.weights @ trace.V).max()
+    assert moved == t("scaling.axis.moved", gap=scaling.plain(gap))
+
+
+@every_language
+def test_a_token_that_the_wrong_axis_leaves_without_weight_has_a_sentence_of_its_own(language):
+    t = Texts(language)
+    mask = Mask(("painted",), painted=tuple((2, key, False) for key in range(3)))
+    e = replace(Experiment.from_preset("uniform").resized(n_tokens=3), mask=mask)
+
+    said = scaling.both_axes_found(t, e, head_of(e))
+
+    assert said[2] == t("scaling.axis.none", token="blue")
+
+
+@every_language
+def test_where_the_wrong_axis_gives_rows_of_1_too_that_is_said(language):
+    t, e = Texts(language), Experiment.from_preset("uniform")
+
+    said = scaling.both_axes_found(t, e, head_of(e))
+
+    assert said[2] == t("scaling.axis.by_chance")
+    assert said[3] == t("scaling.axis.moved", gap="0")
+
+
+@every_language
+def test_no_axis_is_measured_where_nobody_attends(language):
+    t, e = Texts(language), EXPERIMENTS["nobody"]
+
+    assert scaling.both_axes_found(t, e, head_of(e)) == [t("scaling.own.empty")]
+
+
+# --- shift
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_scores_and_weights_before_and_after_are_the_cores(name):
+    e = EXPERIMENTS[name]
+    head = e.n_heads - 1
+    before = head_of(e, head)
+
+    for shift, of in scaling.shifts(e, head, 3, 1).items():
+        shown = matrices_of(scaling.shift_exhibit(EN, e, of))
+
+        Q, K = before.Q.copy(), before.K.copy()
+        if shift == "keys":
+            K += 3
+        elif shift == "key":
+            K[1] += 3
+        elif shift == "queries":
+            Q += 3
+        scores = Q @ K.T * (1 / np.sqrt(e.d_k) if e.is_scaled else 1)
+        if e.encoding == "alibi":
+            scores += e.trace().bias[head]
+        if shift == "row":
+            scores[1] += 3
+        allowed = before.allowed
+        np.testing.assert_array_equal(shown["scores"].values, before.masked_scores)
+        np.testing.assert_allclose(shown["shifted"].values[allowed], scores[allowed], rtol=1e-9)
+        added = np.where(allowed, scores - np.where(allowed, before.masked_scores, 0), 0)
+        np.testing.assert_allclose(shown["added"].values, added, rtol=1e-7, atol=1e-9)
+        np.testing.assert_array_equal(shown["weights"].values, before.weights)
+        after, _ = by_hand(np.where(allowed, scores, -np.inf), 1.0)
+        np.testing.assert_allclose(shown["after"].values, after, rtol=1e-9)
+        moved = shown["after"].values - shown["weights"].values
+        np.testing.assert_array_equal(shown["moved"].values, moved)
+        if shift in ("row", "keys"):
+            np.testing.assert_allclose(moved, 0, atol=1e-12)
+
+
+@every_language
+def test_each_added_number_is_told_and_forbidden_ones_are_not_compared(language):
+    t, e = Texts(language), EXPERIMENTS["masked"]
+
+    of = scaling.shifts(e, 0, -2, 0)["row"]
+    texts = matrices_of(scaling.shift_exhibit(t, e, of))["added"].operation["texts"]
+
+    score = head_of(e).masked_scores[0, 0]
+    before = scaling.plain(score)
+    assert texts[0][0] == t(
+        "scaling.shift.added_told",
+        before=f"({before})" if score < 0 else before,
+        after=scaling.plain(score - 2),
+        added="−2",
+    )
+    assert texts[0][1] == t("scaling.shift.forbidden_told")
+
+
+@every_language
+@pytest.mark.parametrize(
+    ("shift", "key"),
+    [("row", "unnoticed"), ("keys", "unnoticed"), ("queries", "noticed"), ("key", "noticed")],
+)
+def test_what_the_weights_notice_is_said_with_how_far_they_move(language, shift, key):
+    t, e = Texts(language), Experiment.from_preset("apple")
+
+    of = scaling.shifts(e, 0, 3, 1)[shift]
+    move, verdict = scaling.shift_found(t, of)
+
+    change = of.after.masked_scores - of.before.masked_scores
+    assert move == t(
+        "scaling.shift.scores_move",
+        moved=scaling.plain(np.abs(change).max()),
+        spread=scaling.plain(np.ptp(change, axis=1).max()),
+    )
+    gap = np.abs(of.after.weights - of.before.weights).max()
+    assert verdict == t(f"scaling.shift.{key}", gap=scaling.plain(gap))
+
+
+@every_language
+def test_chance_rounding_nothing_and_nobody_have_sentences_of_their_own(language):
+    t = Texts(language)
+    alone = Experiment.from_preset("random").resized(n_tokens=1)
+    # Queries (1e12, 1) on keys (0, j): 3 on every feature lifts the scores to 3e12 + j + 3.
+    huge = replace(
+        Experiment.from_preset("apple"),
+        X=np.array([[1e6, 1], [1e6, 0.1], [1e6, 0.7]]),
+        W_Q=np.array([[[1e6, 0], [0, 1]]]),
+        W_K=np.array([[[0, 0], [0, 1]]]),
+    )
+
+    by_chance = scaling.shift_found(t, scaling.shifts(alone, 0, 3, 0)["key"])
+    assert by_chance[1] == t("scaling.shift.by_chance", gap="0")
+
+    zero = scaling.shift_found(t, scaling.shifts(alone, 0, 0, 0)["queries"])
+    assert zero == [t("scaling.shift.zero")]
+
+    of = scaling.shifts(EXPERIMENTS["nobody"], 0, 3, 0)["key"]
+    assert scaling.shift_found(t, of) == [t("scaling.own.empty")]
+
+    of = scaling.shifts(huge, 0, 3, 0)["keys"]
+    gap = np.abs(of.after.weights - of.before.weights).max()
+    assert gap > 1e-6
+    assert scaling.shift_found(t, of)[1] == t(
+        "scaling.shift.rounding",
+        gap=scaling.plain(gap),
+        size=scaling.plain(np.abs(of.after.masked_scores).max()),
+    )
+
+
+@every_language
+def test_the_table_compares_all_four(language):
+    t, e = Texts(language), EXPERIMENTS["alibi"]
+
+    of = scaling.shifts(e, 1, 5, 2)
+    rows = scaling.shift_table(t, of).splitlines()[2:]
+
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    assert [row[0] for row in cells] == list(scaling.shift_names(t).values())
+    for row, each in zip(cells, of.values(), strict=True):
+        change = each.after.masked_scores - each.before.masked_scores
+        weights = each.after.weights - each.before.weights
+        assert row[1:] == [
+            scaling.plain(np.abs(change).max()),
+            scaling.plain((change.max(axis=1) - change.min(axis=1)).max()),
+            scaling.plain(np.abs(weights).max()),
+        ]
