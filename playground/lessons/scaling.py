@@ -582,6 +582,8 @@ def _verdict(t: Texts, both: Both, trace: PreciseSoftmax, form: str) -> str:
             count=n_lost,
             n_weights=trace.weights.size,
         )
+    if not trace.weights.any():
+        return t("scaling.stability.vanishes", form=form, step=step, what=what)
     return t("scaling.stability.survives", form=form, step=step, what=what)
 
 

@@ -441,6 +441,7 @@ def with_score(score):
         (1, "float16", 0, None, None),
         (1, "float16", 12, ("exponentials", "∞", 2), None),
         (1, "float16", -20, ("exponentials", "0", 2), None),
+        (0, "float16", 11, ("total", "∞", None), None),  # 2 · e^11 is above 65504
         (-30, "float16", 0, ("exponentials", "0", 0), ("exponentials", "0", 0)),
         (700, "float64", 500, ("exponentials", "∞", 1), None),
         (1e6, "float16", 0, ("scores", "∞", 1), ("scores", "∞", 2)),
@@ -461,11 +462,12 @@ def test_what_is_said_of_both_forms_is_what_became_of_them(
         else:
             step, what, n_lost = fault
             named = {"form": form, "step": t(f"scaling.stability.{step}"), "what": what}
-            expected = (
-                t("scaling.stability.breaks", **named, count=n_lost, n_weights=2)
-                if n_lost
-                else t("scaling.stability.survives", **named)
-            )
+            if n_lost is None:
+                expected = t("scaling.stability.vanishes", **named)
+            elif n_lost:
+                expected = t("scaling.stability.breaks", **named, count=n_lost, n_weights=2)
+            else:
+                expected = t("scaling.stability.survives", **named)
         assert said == expected
     if score == 1e6:
         assert third == t("scaling.stability.too_large", precision=precision)
