@@ -93,10 +93,11 @@ def test_the_shifted_form_gives_numbers_where_the_textbook_form_breaks(precision
 
 
 def test_the_offset_is_added_in_the_type_itself():
-    # At 1000, neighbours in float16 are half apart: 0.7 becomes 0.5.
-    trace = softmax_in([0.7], "float16", offset=1000.0, is_shifted=True)
+    # At 1000, neighbours in float16 are half apart. 0.25001 is 0.25 there, and 1000.25 is a tie,
+    # which goes to 1000; 1000.25001, added in float64, would go to 1000.5.
+    trace = softmax_in([0.25001], "float16", offset=1000.0, is_shifted=True)
 
-    assert trace.scores.tolist() == [1000.5]
+    assert trace.scores.tolist() == [1000.0]
 
 
 def test_a_row_without_any_score_is_refused():
