@@ -214,9 +214,13 @@ def sampled_found(t: Texts, sample: Sample) -> list[str]:
             scaled_median=plain(within.median_jacobian),
         )
     )
+    key = "scaling.sampling.gradient"
+    is_kept = without.mean_gradient >= within.mean_gradient
+    if without.dead_share > 0.5 and is_kept and without.top_share > within.top_share:
+        key = "scaling.sampling.gradient_kept"
     said.append(
         t(
-            "scaling.sampling.gradient",
+            key,
             unscaled=plain(without.mean_gradient),
             scaled=plain(within.mean_gradient),
             top=percent(without.top_share),

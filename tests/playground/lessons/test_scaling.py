@@ -1,12 +1,13 @@
 """The lesson on scaling and softmax: its numbers are the core's, and its sentences are true."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from attention_core import Experiment, Mask, softmax, softmax_jacobian
-from attention_core.scaling import sample
+from attention_core.scaling import N_TOKENS, sample
 from playground.lessons import scaling
 from playground.texts import LANGUAGES, Texts
 from tests.playground.lessons.of_scaling import EXPERIMENTS
@@ -147,6 +148,7 @@ def test_the_table_holds_the_numbers_at_the_chosen_width(samples, language):
 
 def with_dead(share):
     of = scaling.drawn(64, 256, seed=0)
+    assert of.unscaled.mean_gradient > of.scaled.mean_gradient
     return replace(of, unscaled=replace(of.unscaled, dead_share=share))
 
 
@@ -173,6 +175,24 @@ def test_most_rows_are_said_to_stop_only_where_most_do(language, share, key):
         median=scaling.plain(of.unscaled.median_jacobian),
         scaled_median=scaling.plain(of.scaled.median_jacobian),
     )
+    is_kept = key == "most_dead"
+    assert gradient == t(
+        "scaling.sampling.gradient_kept" if is_kept else "scaling.sampling.gradient",
+        unscaled=scaling.plain(of.unscaled.mean_gradient),
+        scaled=scaling.plain(of.scaled.mean_gradient),
+        top=scaling.percent(of.unscaled.top_share),
+        scaled_top=scaling.percent(of.scaled.top_share),
+    )
+
+
+@every_language
+@pytest.mark.parametrize("lost", ["mean_gradient", "top_share"])
+def test_few_rows_are_said_to_carry_the_gradient_only_where_they_do(language, lost):
+    t, of = Texts(language), with_dead(0.9)
+    of = replace(of, unscaled=replace(of.unscaled, **{lost: 0.01}))
+
+    gradient = scaling.sampled_found(t, of)[-1]
+
     assert gradient == t(
         "scaling.sampling.gradient",
         unscaled=scaling.plain(of.unscaled.mean_gradient),
@@ -180,6 +200,13 @@ def test_most_rows_are_said_to_stop_only_where_most_do(language, share, key):
         top=scaling.percent(of.unscaled.top_share),
         scaled_top=scaling.percent(of.scaled.top_share),
     )
+
+
+@every_language
+def test_the_step_names_the_keys_and_widths_that_are_drawn(language):
+    numbers = re.findall(r"\d+", Texts(language)("scaling.sampling.ask"))
+
+    assert numbers[-3:] == [str(N_TOKENS), str(scaling.WIDTHS[0]), str(scaling.WIDTHS[-1])]
 
 
 @every_language
