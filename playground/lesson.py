@@ -9,6 +9,7 @@ Each input is written from it before it is drawn, and its callback keeps what wa
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -48,7 +49,8 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
     shell.give_head_start()
     with heading:
         st.title(t(f"lesson.{id}.question"), width="content")
-        shell.part("toolbar", controls.toolbar, controls.toolbar_shows)
+        toolbar = partial(controls.toolbar, is_quiet=True)
+        shell.part("toolbar", toolbar, controls.toolbar_shows)
     with upper:
         controls.beginning(t)
     with lower:
