@@ -303,15 +303,15 @@ def shapes_table(t: Texts, steps: Sequence[ShapeStep]) -> str:
     """The shape after each step, as a Markdown table."""
     names: dict[StepName, tuple[str, str]] = {
         "input": (t("multi_head.shapes.input"), "X"),
-        "projection": (t("multi_head.shapes.projection"), "Q = X @ W_Q"),
-        "view": (t("multi_head.shapes.view"), "Q.view(batch, n_tokens, n_heads, d_k)"),
-        "transpose": (t("multi_head.shapes.transpose"), "Q = Q.transpose(1, 2)"),
-        "scores": (t("multi_head.shapes.scores"), "scores = Q @ K.transpose(-2, -1)"),
-        "weights": (t("multi_head.shapes.weights"), "(scores / d_k**0.5).softmax(dim=-1)"),
-        "values": (t("multi_head.shapes.values"), "heads = weights @ V"),
-        "transpose_back": (t("multi_head.shapes.transpose_back"), "heads.transpose(1, 2)"),
-        "merge": (t("multi_head.shapes.merge"), ".reshape(batch, n_tokens, width)"),
-        "W_O": (t("multi_head.shapes.W_O"), "output = merged @ W_O"),
+        "projection": (t("multi_head.shapes.projection"), "X @ W_Q"),
+        "view": (t("multi_head.shapes.view"), "Q.view(B, n, h, d_k)"),
+        "transpose": (t("multi_head.shapes.transpose"), ".transpose(1, 2)"),
+        "scores": (t("multi_head.shapes.scores"), "Q @ K.mT"),
+        "weights": (t("multi_head.shapes.weights"), "softmax(S / √d_k)"),
+        "values": (t("multi_head.shapes.values"), "weights @ V"),
+        "transpose_back": (t("multi_head.shapes.transpose_back"), ".transpose(1, 2)"),
+        "merge": (t("multi_head.shapes.merge"), ".reshape(B, n, -1)"),
+        "W_O": (t("multi_head.shapes.W_O"), "merged @ W_O"),
     }
     header = t("multi_head.shapes.header")
     rows = [

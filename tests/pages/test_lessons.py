@@ -80,3 +80,21 @@ def test_a_hostile_token_is_shown_letter_by_letter(lesson, step):
     assert not any(hostile in text for text in app.markdown())
     charts = [json.loads(chart.proto.spec) for chart in app.test.get("plotly_chart")]
     assert not any("<b>" in json.dumps(chart) for chart in charts)
+
+
+@every_step
+def test_the_link_leads_to_the_step_and_off_the_lesson_to_none(lesson, step):
+    app = opened(lesson, step)
+
+    again = App(lesson, s=app.address["query"]["s"])
+
+    assert Texts("en")(f"{lesson}.{step}.ask") in [each.value for each in again.test.markdown]
+    assert again.visit("playground").address["query"]["s"] == ""
+    assert again.visit("guide").address["query"]["s"] == ""
+
+
+def test_a_link_to_no_step_leads_to_the_first():
+    app = App("multi_head", s="<b>")
+
+    app.assert_calm()
+    assert app.address["query"]["s"] == "heads"
