@@ -23,6 +23,8 @@ from playground.pipeline import Matrix, axis_labels
 from playground.texts import Texts, escaped
 
 Letter: TypeAlias = Literal["Q", "K", "V"]
+_MOST_COLUMNS = 24  # of numbers beside each other
+
 LETTERS: tuple[Letter, ...] = ("Q", "K", "V")
 
 
@@ -59,6 +61,7 @@ def _weights(t: Texts, attention: MultiHeadTrace, head: int) -> Matrix:
         "tokens",
         operation={"kind": "told", "text": t("multi_head.heads.weights_told")},
         are_weights=True,
+        is_compact=_are_many(attention),
         name=t("multi_head.heads.weights", number=head + 1),
         about=t("multi_head.heads.weights_about"),
     )
@@ -75,6 +78,7 @@ def _added(t: Texts, attention: MultiHeadTrace, head: int, id: str) -> Matrix:
         "tokens",
         _width(attention),
         operation={"kind": "told", "text": t(told)},
+        is_compact=_are_many(attention),
         reach=float(np.abs(attention.contributions).max()),
         name=t("multi_head.heads.added", number=head + 1),
         about=t("multi_head.heads.added_about"),
@@ -117,6 +121,12 @@ def _sums(
         about=t("multi_head.heads.lost_about"),
     )
     return [output, kept, lost]
+
+
+def _are_many(attention: MultiHeadTrace) -> bool:
+    """Whether the matrices of all heads would fill more than a screen with their numbers."""
+    n_heads, n_tokens, width = attention.contributions.shape
+    return bool(n_heads * max(n_tokens, width) > _MOST_COLUMNS)
 
 
 def _width(attention: MultiHeadTrace) -> str:
@@ -454,6 +464,7 @@ def grouped(t: Texts, e: Experiment, n_kv_heads: int) -> Exhibit:
             "tokens",
             operation={"kind": "told", "text": t("multi_head.grouped.weights_told")},
             are_weights=True,
+            is_compact=_are_many(shared),
             bands=(head // group,) * e.n_tokens,
             name=t("multi_head.grouped.weights", number=head + 1, kv=head // group + 1),
             about=t("multi_head.grouped.weights_about"),

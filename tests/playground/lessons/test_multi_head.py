@@ -102,6 +102,16 @@ def test_one_head_has_no_greatest_loss_and_no_output_no_share():
     assert " 0 %" in multi_head.heads_found(EN, nothing, nothing.trace(), [])[-1]
 
 
+def test_many_or_large_heads_are_drawn_small_and_few_with_their_numbers():
+    large = Experiment.from_preset("random").resized(n_tokens=12, d_model=8, d_k=2, n_heads=4)
+    for e, are_small in ((SEVERAL, False), (large, True)):
+        exhibit = multi_head.heads(EN, e, e.trace(), range(e.n_heads))
+
+        small = {m.id: m.is_compact for m in exhibit.matrices}
+        assert small.pop("output") is False
+        assert set(small.values()) == {are_small}
+
+
 # --- fused
 
 
