@@ -120,12 +120,10 @@ def choose(
         label,
         list(options),
         format_func=options.__getitem__,
-        key=key,
         required=True,
         help=help,
         label_visibility="visible" if is_label_shown else "collapsed",
-        on_change=answering(_keep, on=BOARD),
-        args=(key,),
+        **_kept(key),
     )
     return chosen
 
@@ -179,10 +177,8 @@ def choose_several(
         list(options),
         selection_mode="multi",
         format_func=options.__getitem__,
-        key=key,
         help=help,
-        on_change=answering(_keep, on=BOARD),
-        args=(key,),
+        **_kept(key),
     )
     return chosen
 
@@ -208,10 +204,8 @@ def slide(
         low,
         high,
         step=step,
-        key=key,
         help=help,
-        on_change=answering(_keep, on=BOARD),
-        args=(key,),
+        **_kept(key),
     )
     return value
 
@@ -232,10 +226,8 @@ def slide_along(
         label,
         list(options),
         format_func=options.__getitem__,
-        key=key,
         help=help,
-        on_change=answering(_keep, on=BOARD),
-        args=(key,),
+        **_kept(key),
     )
     return value
 
@@ -251,10 +243,8 @@ def number(
         low,
         high,
         value=None,  # emptied, it is None and changes nothing
-        key=key,
         help=help,
-        on_change=answering(_keep, on=BOARD),
-        args=(key,),
+        **_kept(key),
     )
     return value
 
@@ -263,7 +253,7 @@ def switch(key: str, label: str, *, default: bool = False, help: str | None = No
     """On or off."""
     value = bool(session.setting(key, default))
     st.session_state[key] = value
-    st.toggle(label, key=key, help=help, on_change=answering(_keep, on=BOARD), args=(key,))
+    st.toggle(label, help=help, **_kept(key))
     return value
 
 
@@ -286,6 +276,11 @@ def press(
         args=args,
         disabled=is_disabled,
     )
+
+
+def _kept(key: str) -> dict[str, Any]:
+    """What makes an input keep its value in the session under its key."""
+    return {"key": key, "on_change": answering(_keep, on=BOARD), "args": (key,)}
 
 
 def _commit(key: str, drawn: T | None, commit: Callable[[T], None]) -> None:

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from attention_core import Experiment, to_plain
@@ -103,20 +102,6 @@ def test_a_link_to_no_step_leads_to_the_first():
 
 
 # --- the frame of a lesson
-
-
-@pytest.fixture
-def asked(monkeypatch):
-    """What callbacks ask to be run."""
-    scopes = []
-    rerun = st.rerun
-
-    def note(*scope):
-        scopes.append(scope)
-        rerun(*scope)
-
-    monkeypatch.setattr(st, "rerun", note)
-    return scopes
 
 
 def test_an_input_of_a_lesson_runs_the_boards_part_alone(asked):
