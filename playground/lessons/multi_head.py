@@ -134,15 +134,23 @@ def _width(attention: MultiHeadTrace) -> str:
 
 
 def cut_told(t: Texts, e: Experiment) -> str:
-    """What the present heads make of the width, and how many weights that takes."""
-    key = "multi_head.heads.width_plain" if e.W_O is None else "multi_head.heads.width"
-    return t(
-        key,
+    """What the present heads make of the width, how many weights that takes, and who else does."""
+    has_W_O = e.W_O is not None
+    now = n_parameters(e.d_model, e.n_heads, e.d_k, has_W_O=has_W_O)
+    others = [
+        str(count)
+        for count in divisors(e.d_model)
+        if count != e.n_heads
+        and n_parameters(e.d_model, count, e.d_model // count, has_W_O=has_W_O) == now
+    ]
+    told = t(
+        "multi_head.heads.width" if has_W_O else "multi_head.heads.width_plain",
         n_heads=e.n_heads,
         d_k=e.d_k,
         width=e.n_heads * e.d_k,
-        parameters=n_parameters(e.d_model, e.n_heads, e.d_k, has_W_O=e.W_O is not None),
+        parameters=now,
     )
+    return told + t("multi_head.heads.as_many", others=", ".join(others)) if others else told
 
 
 def no_cut(t: Texts, e: Experiment, n_heads: int) -> str:

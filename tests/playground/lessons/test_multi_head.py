@@ -57,9 +57,9 @@ def test_without_a_head_what_is_kept_and_what_is_lost_are_shown():
 
 
 def test_the_width_is_told_with_its_parameters():
-    assert multi_head.cut_told(EN, SEVERAL).startswith("2 × d_k 2 = 4: ")
-    assert numbers(multi_head.cut_told(EN, SEVERAL))[-1] == 3 * 16
-    assert numbers(multi_head.cut_told(EN, MASKED))[-1] == 4 * 16
+    assert numbers(multi_head.cut_told(EN, SEVERAL)) == [2, 2, 4, 3 * 16, 1, 4]
+    assert numbers(multi_head.cut_told(EN, MASKED)) == [2, 2, 4, 4 * 16, 1, 4]
+    assert numbers(multi_head.cut_told(EN, SEVERAL.resized(d_k=1))) == [2, 1, 2, 3 * 8]
 
 
 @every_language
