@@ -35,6 +35,7 @@ from attention_core.errors import (
     ShapeError,
     TokenError,
 )
+from attention_core.heads import pooled
 from attention_core.multi_head import (
     MultiHeadTrace,
     merge_heads,
@@ -258,8 +259,17 @@ class Experiment:
 
     # --- what it gives
 
-    def trace(self) -> ExperimentTrace:
-        """Compute every step; a query that may attend to nothing gets weights and output 0."""
+    def trace(self, *, n_kv_heads: int | None = None) -> ExperimentTrace:
+        """Compute every step; a query that may attend to nothing gets weights and output 0.
+
+        Args:
+            n_kv_heads: How many key/value heads the query heads share, each the mean of its group;
+                None leaves every head its own.
+
+        Raises:
+            RangeError, DivisibilityError: As in `heads.pooled`.
+        """
+        kept = self.n_heads if n_kv_heads is None else n_kv_heads
         n_tokens, n_heads = self.n_tokens, self.n_heads
         table = self._position_table()
         inputs = self.X if table is None else self.X + table
@@ -269,8 +279,8 @@ class Experiment:
         attention = multi_head_attention(
             inputs,
             self.W_Q,
-            self.W_K,
-            self.W_V,
+            pooled(self.W_K, kept),
+            pooled(self.W_V, kept),
             self.W_O,
             allowed=self.mask.allowed(n_tokens),
             bias=bias,

@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit
 from playwright.sync_api import Browser
 
-from benchmarks import bench, core, interaction, start_up
+from benchmarks import bench, core, interaction, lessons, start_up
 from tests.browser.conftest import chromium
 
 RESULTS = Path(__file__).with_name("results.md")
@@ -34,6 +34,7 @@ counts: milliseconds are those of this machine on that day, and a busy machine m
 
 def rows(browser: Browser) -> Iterator[bench.Row]:
     yield from interaction.measure(browser)
+    yield from lessons.measure(browser)
     yield from start_up.measure(browser)
     yield from core.measure()
 

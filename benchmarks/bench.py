@@ -130,6 +130,12 @@ TEXT_ANSWERS = """
   const node = document.querySelector("[data-testid=stText]"), text = node.textContent;
   const answers = () => node.textContent !== text;
 """
+# Plotly builds the DOM of a figure anew at every change.
+PLOT_ANSWERS = """
+  const node = document.querySelector("[data-testid=stMain]");
+  const plot = () => document.querySelector(".js-plotly-plot"), before = plot();
+  const answers = () => plot() !== before && plot()?.querySelector(".main-svg .plot");
+"""
 _ALL = "{ subtree: true, childList: true, characterData: true, attributes: true }"
 _WATCH = """() => {
   %s

@@ -28,9 +28,14 @@ def address(t: Texts) -> dict[str, Any]:
     """What the address bar shall hold; the board writes it itself, since a component is dear."""
     text = link.encode(session.experiment())
     host = len(st.context.url or "")
-    fits = host + len(text) + len("?lang=en&h=8&e=") <= link.BUDGET
+    fits = host + len(text) + len(f"?lang=en&h=8&s={session.step()}&e=") <= link.BUDGET
     head = str(session.head() + 1) if session.head() else ""
-    query = {"lang": t.language, "h": head, "e": text if fits else ""}
+    query = {
+        "lang": t.language,
+        "h": head,
+        "s": session.step(),
+        "e": text if fits else "",
+    }
     return {"query": query, "language": t.language, "run": session.run()}
 
 

@@ -26,7 +26,7 @@ LESSONS = (
         "pages/multi_head.py",
         ":material/call_split:",
         "lessons",
-        ("heads",),
+        ("heads", "fused", "shapes", "view", "grouped"),
     ),
     Lesson(
         "scaling",

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from playground import palette
-from playground.figures import Figure
+from playground.figures import CLEAR, FONT, GRID, INK, Figure
 from playground.palette import Theme
 
 Shape: TypeAlias = Literal["line", "dashed", "points", "steps", "bars"]
@@ -22,10 +22,6 @@ _HEIGHT = 260  # pixels of a panel
 _FRAME = 110  # pixels around its plot: title, ticks, title of the axis
 _GAP = 0.1  # between panels, as a share of the width
 _LEGEND = 40  # pixels
-_INK: dict[Theme, str] = {"light": "#1a1d26", "dark": "#ffffff"}
-_GRID: dict[Theme, str] = {"light": "#d9dde6", "dark": "#3a4152"}
-_CLEAR = "rgba(0,0,0,0)"
-_FONT = "Source Sans, sans-serif"  # that of the page
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -78,10 +74,10 @@ def figure(panels: Sequence[Panel], theme: Theme, *, n_columns: int = 2) -> Figu
     layout: dict[str, Any] = {
         "height": n_rows * (_HEIGHT + _FRAME) + _LEGEND,
         "margin": {"l": 10, "r": 10, "t": 40 + _LEGEND, "b": 10},
-        "font": {"size": 15, "color": _INK[theme], "family": _FONT},
-        "paper_bgcolor": _CLEAR,
-        "plot_bgcolor": _CLEAR,
-        "modebar": {"bgcolor": _CLEAR, "color": _INK[theme]},
+        "font": {"size": 15, "color": INK[theme], "family": FONT},
+        "paper_bgcolor": CLEAR,
+        "plot_bgcolor": CLEAR,
+        "modebar": {"bgcolor": CLEAR, "color": INK[theme]},
         "bargap": 0.05,
         "annotations": [],
         "shapes": [],
@@ -104,7 +100,7 @@ def figure(panels: Sequence[Panel], theme: Theme, *, n_columns: int = 2) -> Figu
     layout["showlegend"] = len(named) > 1
     if named:
         place = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "yref": "paper"}
-        layout["legend"] = {"orientation": "h", "bgcolor": _CLEAR, **place}
+        layout["legend"] = {"orientation": "h", "bgcolor": CLEAR, **place}
         layout["legend"]["y"] = 1 + 34 / (n_rows * (_HEIGHT + _FRAME))
     return {"data": data, "layout": layout}
 
@@ -166,7 +162,7 @@ def _heatmap(panel: Map, axes: str, theme: Theme) -> dict[str, Any]:
 
 def _axes(panel: Panel, theme: Theme) -> tuple[dict[str, Any], dict[str, Any]]:
     plain = {
-        "gridcolor": _GRID[theme],
+        "gridcolor": GRID[theme],
         "zeroline": False,
         "automargin": True,
         "fixedrange": True,
@@ -204,7 +200,7 @@ def _title(text: str, across: list[float], down: list[float], theme: Theme) -> d
         "yanchor": "bottom",
         "yshift": 6,
         "showarrow": False,
-        "font": {"size": 17, "color": _INK[theme]},
+        "font": {"size": 17, "color": INK[theme]},
     }
 
 
@@ -217,7 +213,7 @@ def _mark(place: float, axes: str, theme: Theme) -> dict[str, Any]:
         "y1": 1,
         "xref": f"x{axes}",
         "yref": f"y{axes} domain",
-        "line": {"color": _INK[theme], "width": 1.5, "dash": "dot"},
+        "line": {"color": INK[theme], "width": 1.5, "dash": "dot"},
     }
 
 

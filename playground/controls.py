@@ -6,7 +6,7 @@ callback commits to the session. So nothing is lost when a page is left or a lim
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -105,14 +105,15 @@ def settings(t: Texts) -> None:
     take_away.panel(t)
 
 
-def toolbar(t: Texts) -> None:
-    """Undo, redo and reset."""
+def toolbar(t: Texts, *, is_quiet: bool = False) -> None:
+    """Undo, redo and reset; quiet where they are not what one looks for."""
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="right", gap="xsmall"
     ):
-        _button(t, "undo", ":material/undo:", session.undo, disabled=not session.can_undo())
-        _button(t, "redo", ":material/redo:", session.redo, disabled=not session.can_redo())
-        _button(t, "reset", ":material/restart_alt:", session.reset)
+        kind: Literal["secondary", "tertiary"] = "tertiary" if is_quiet else "secondary"
+        _button(t, "undo", ":material/undo:", session.undo, kind, not session.can_undo())
+        _button(t, "redo", ":material/redo:", session.redo, kind, not session.can_redo())
+        _button(t, "reset", ":material/restart_alt:", session.reset, kind)
 
 
 def toolbar_shows() -> tuple[bool, bool]:
@@ -246,11 +247,17 @@ def _random(t: Texts) -> None:
 
 
 def _button(
-    t: Texts, name: str, icon: str, on_click: Callable[[], None], *, disabled: bool = False
+    t: Texts,
+    name: str,
+    icon: str,
+    on_click: Callable[[], None],
+    kind: Literal["secondary", "tertiary"],
+    disabled: bool = False,
 ) -> None:
     st.button(
         t(f"control.{name}"),
         icon=icon,
+        type=kind,
         help=t(f"control.{name}_help"),
         on_click=answering(on_click),
         disabled=disabled,

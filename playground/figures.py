@@ -30,11 +30,11 @@ _CHART_ROW = 36
 _LEAST_CHART = 200
 _NAMES = 100  # pixels right of the curves, for their names
 _MOST_TICKS = 8  # on the axis of the layers
-_INK: dict[Theme, str] = {"light": "#1a1d26", "dark": "#ffffff"}
-_GRID: dict[Theme, str] = {"light": "#d9dde6", "dark": "#3a4152"}
-_CLEAR = "rgba(0,0,0,0)"
+INK: dict[Theme, str] = {"light": "#1a1d26", "dark": "#ffffff"}
+GRID: dict[Theme, str] = {"light": "#d9dde6", "dark": "#3a4152"}
+CLEAR = "rgba(0,0,0,0)"
 _BLANK = "\u00a0"
-_FONT = "Source Sans, sans-serif"  # that of the page
+FONT = "Source Sans, sans-serif"  # that of the page
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -69,10 +69,10 @@ def heatmaps(panels: Sequence[Panel], theme: Theme) -> Figure:
         "height": height,
         "margin": {"l": 10, "r": 10, "t": 50, "b": 10},
         "annotations": [],
-        "font": {"size": 16, "color": _INK[theme], "family": _FONT},
-        "paper_bgcolor": _CLEAR,
-        "plot_bgcolor": _CLEAR,
-        "modebar": {"bgcolor": _CLEAR, "color": _INK[theme]},
+        "font": {"size": 16, "color": INK[theme], "family": FONT},
+        "paper_bgcolor": CLEAR,
+        "plot_bgcolor": CLEAR,
+        "modebar": {"bgcolor": CLEAR, "color": INK[theme]},
     }
     data: list[dict[str, Any]] = []
     light: list[dict[str, Any]] = []  # drawn over all else
@@ -128,7 +128,7 @@ def arrival(panel: Panel, theme: Theme) -> Figure:
         "showscale": False,
         "text": np.where(has_heard, panel.values.astype(str), "–").tolist(),
         "texttemplate": "%{text}",
-        "textfont": {"color": _INK[theme]},
+        "textfont": {"color": INK[theme]},
         "hoverinfo": "skip",
         "xgap": 2,
         "ygap": 2,
@@ -169,7 +169,7 @@ def curves(chart: Curves, theme: Theme) -> Figure:
         )
         for (_, heights), colour in zip(chart.lines, colours, strict=True)
     ]
-    ring = {"symbol": "circle-open", "size": 15, "color": _INK[theme], "line": {"width": 1.5}}
+    ring = {"symbol": "circle-open", "size": 15, "color": INK[theme], "line": {"width": 1.5}}
     rings = _over_layers(chart.ringed, mode="markers", marker=ring, hoverinfo="skip")
     return {"data": [*lines, rings], "layout": layout}
 
@@ -186,17 +186,17 @@ def _chart(title: str, inner: int, theme: Theme) -> dict[str, Any]:
     return {
         "height": _CHART_FRAME + max(inner, _LEAST_CHART),
         "margin": {"l": 10, "r": 10, "t": 40, "b": 10},
-        "font": {"size": 15, "color": _INK[theme], "family": _FONT},
-        "paper_bgcolor": _CLEAR,
-        "plot_bgcolor": _CLEAR,
+        "font": {"size": 15, "color": INK[theme], "family": FONT},
+        "paper_bgcolor": CLEAR,
+        "plot_bgcolor": CLEAR,
         "showlegend": False,
-        "modebar": {"bgcolor": _CLEAR, "color": _INK[theme]},
+        "modebar": {"bgcolor": CLEAR, "color": INK[theme]},
         "annotations": [{"text": title, "font": {"size": 17}, **place, **anchors}],
     }
 
 
 def _plain_axis(theme: Theme) -> dict[str, Any]:
-    grid = {"gridcolor": _GRID[theme], "zeroline": False, "showline": False}
+    grid = {"gridcolor": GRID[theme], "zeroline": False, "showline": False}
     return {**grid, "ticks": "", "automargin": True, "fixedrange": True}
 
 
@@ -258,7 +258,7 @@ def _heatmap(panel: Panel, axes: str, theme: Theme) -> tuple[dict[str, Any], dic
         "hovertemplate": "%{z:.6f}<extra></extra>",
     }
     light = {
-        "colorscale": [[0, _CLEAR], [1, _CLEAR]],
+        "colorscale": [[0, CLEAR], [1, CLEAR]],
         "text": _numbers(panel.values, ~is_dark),
         "textfont": {"color": palette.LIGHT_INK},
         "hoverinfo": "skip",

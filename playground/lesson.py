@@ -9,6 +9,7 @@ Each input is written from it before it is drawn, and its callback keeps what wa
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -48,7 +49,8 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
     shell.give_head_start()
     with heading:
         st.title(t(f"lesson.{id}.question"), width="content")
-        shell.part("toolbar", controls.toolbar, controls.toolbar_shows)
+        toolbar = partial(controls.toolbar, is_quiet=True)
+        shell.part("toolbar", toolbar, controls.toolbar_shows)
     with upper:
         controls.beginning(t)
     with lower:
@@ -59,7 +61,10 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
 def _step(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
     places = {step: f"{id}.{step}" for step in steps}
     titles = {step: t(f"{place}.title") for step, place in places.items()}
-    chosen = choose(f"{id}.step", t("exhibit.step"), titles, is_label_shown=False)
+    asked = session.step()  # of a link, as long as nothing else was chosen here
+    first = asked if asked in steps else next(iter(steps))
+    chosen = choose(f"{id}.step", t("exhibit.step"), titles, default=first, is_label_shown=False)
+    session.show_step(chosen)
     place = places[chosen]
     st.markdown(t(f"{place}.ask"))
     steps[chosen](t)
@@ -115,12 +120,10 @@ def choose(
         label,
         list(options),
         format_func=options.__getitem__,
-        key=key,
         required=True,
         help=help,
         label_visibility="visible" if is_label_shown else "collapsed",
-        on_change=answering(_keep, on=BOARD),
-        args=(key,),
+        **_kept(key),
     )
     return chosen
 
@@ -174,10 +177,8 @@ def choose_several(
         list(options),
         selection_mode="multi",
         format_func=options.__getitem__,
-        key=key,
         help=help,
-        on_change=answering(_keep, on=BOARD),
-        args=(key,),
+        **_kept(key),
     )
     return chosen
 
@@ -203,10 +204,8 @@ def slide(
         low,
         high,
         step=step,
-        key=key,
         help=help,
-        on_change=answering(_keep, on=BOARD),
-        args=(key,),
+        **_kept(key),
     )
     return value
 
@@ -227,10 +226,8 @@ def slide_along(
         label,
         list(options),
         format_func=options.__getitem__,
-        key=key,
         help=help,
-        on_change=answering(_keep, on=BOARD),
-        args=(key,),
+        **_kept(key),
     )
     return value
 
@@ -246,10 +243,8 @@ def number(
         low,
         high,
         value=None,  # emptied, it is None and changes nothing
-        key=key,
         help=help,
-        on_change=answering(_keep, on=BOARD),
-        args=(key,),
+        **_kept(key),
     )
     return value
 
@@ -258,7 +253,7 @@ def switch(key: str, label: str, *, default: bool = False, help: str | None = No
     """On or off."""
     value = bool(session.setting(key, default))
     st.session_state[key] = value
-    st.toggle(label, key=key, help=help, on_change=answering(_keep, on=BOARD), args=(key,))
+    st.toggle(label, help=help, **_kept(key))
     return value
 
 
@@ -281,6 +276,11 @@ def press(
         args=args,
         disabled=is_disabled,
     )
+
+
+def _kept(key: str) -> dict[str, Any]:
+    """What makes an input keep its value in the session under its key."""
+    return {"key": key, "on_change": answering(_keep, on=BOARD), "args": (key,)}
 
 
 def _commit(key: str, drawn: T | None, commit: Callable[[T], None]) -> None:

@@ -38,6 +38,7 @@ class Matrix:
     reach: float | None = None  # the size at which a signed colour is full, if not its own largest
     bands: tuple[int, ...] = ()  # the colour of each column's frame
     row_bands: tuple[int, ...] = ()  # and of each row's
+    is_compact: bool = False  # colours alone: a number is read where one points
     marked: BoolArray | None = None  # cells that are pointed out
     mark: str = ""  # what a screen reader says of them
 

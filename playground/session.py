@@ -65,6 +65,7 @@ def _begin() -> None:
         "language": _first_language(),
         "head": _first_head(),
         "settings": {},
+        "step": st.query_params.get("s", ""),
     }
     text = st.query_params.get("e")
     if text:
@@ -216,6 +217,16 @@ def setting(key: str, default: T) -> T:
     """What a lesson was set to, such as "masks.pattern"; nothing else depends on it."""
     value: T = _work()["settings"].get(key, default)
     return value
+
+
+def step() -> str:
+    """The step of the lesson that is shown, or that the link asks for; "" on other pages."""
+    return str(_work()["step"])
+
+
+def show_step(id: str) -> None:
+    """This step of the lesson is shown; the link will lead to it."""
+    _work()["step"] = id
 
 
 def set_setting(key: str, value: Any) -> None:

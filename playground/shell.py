@@ -121,6 +121,7 @@ def open_page(*, has_board: bool = False) -> Texts:
     t = Texts(session.language())
     parts.begin_page()
     if not has_board:
+        session.show_step("")
         address_bar.show(t)
     return t
 

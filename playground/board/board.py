@@ -141,6 +141,7 @@ def _described(t: Texts, matrix: Matrix, head: int, names: dict[str, str]) -> di
         "bands": matrix.bands,
         "row_bands": matrix.row_bands,
         "mark": matrix.mark,
+        "compact": matrix.is_compact,
         "marked": None if matrix.marked is None else matrix.marked.tolist(),
     }
     return {
@@ -159,7 +160,7 @@ def _described(t: Texts, matrix: Matrix, head: int, names: dict[str, str]) -> di
         "paintable": matrix.is_paintable,
         "head": head if matrix.id in PER_HEAD else None,
         "operation": matrix.operation,
-        **{name: extra for name, extra in extras.items() if extra not in (None, (), "")},
+        **{name: extra for name, extra in extras.items() if extra not in (None, (), "", False)},
     }
 
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from attention_core import Experiment, to_plain
 from playground import link
@@ -80,3 +81,75 @@ def test_a_hostile_token_is_shown_letter_by_letter(lesson, step):
     assert not any(hostile in text for text in app.markdown())
     charts = [json.loads(chart.proto.spec) for chart in app.test.get("plotly_chart")]
     assert not any("<b>" in json.dumps(chart) for chart in charts)
+
+
+@every_step
+def test_the_link_leads_to_the_step_and_off_the_lesson_to_none(lesson, step):
+    app = opened(lesson, step)
+
+    again = App(lesson, s=app.address["query"]["s"])
+
+    assert Texts("en")(f"{lesson}.{step}.ask") in [each.value for each in again.test.markdown]
+    assert again.visit("playground").address["query"]["s"] == ""
+    assert again.visit("guide").address["query"]["s"] == ""
+
+
+def test_a_link_to_no_step_leads_to_the_first():
+    app = App("multi_head", s="<b>")
+
+    app.assert_calm()
+    assert app.address["query"]["s"] == "heads"
+
+
+# --- the frame of a lesson
+
+
+def test_an_input_of_a_lesson_runs_the_boards_part_alone(asked):
+    app = App("multi_head", e=link.encode(LARGEST))
+    asked.clear()
+
+    app.set("multi_head.on", [0])
+
+    assert asked == []
+
+
+def test_where_a_step_has_no_board_a_change_draws_all_that_is_stale(asked):
+    app = App("multi_head", s="shapes")
+    asked.clear()
+
+    app.set("is_scaled", False)
+
+    assert asked == [()]  # there is a step to undo now, and no board that would ask for the toolbar
+    assert not app.experiment.is_scaled
+
+
+def test_an_input_without_a_choice_is_a_text():
+    def draw():
+        from playground import lesson, session
+
+        session.start()
+        lesson.slide("a.b", "Label", 3, 3, default=3)
+
+    test = AppTest.from_function(draw).run()
+
+    assert not test.exception
+    assert [each.value for each in test.markdown] == ["Label: 3"]
+    assert len(test.slider) == 0
+
+
+def test_a_setting_that_no_longer_fits_gives_way_without_being_lost():
+    def draw():
+        from playground import lesson, parts, session
+
+        session.start()
+        parts.begin_page()
+        session.set_setting("a.n", 9)
+        session.set_setting("a.c", "gone")
+        lesson.slide("a.n", "n", 1, 5, default=1)
+        lesson.choose("a.c", "c", {"x": "X", "y": "Y"})
+
+    test = AppTest.from_function(draw).run()
+
+    assert not test.exception
+    assert test.slider[0].value == 5
+    assert test.session_state["work"]["settings"] == {"a.n": 9, "a.c": "gone"}

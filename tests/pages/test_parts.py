@@ -1,7 +1,6 @@
 """A change runs and draws only what it makes stale, and all of that."""
 
 import pytest
-import streamlit as st
 
 from attention_core import Experiment
 from playground import parts
@@ -20,20 +19,6 @@ WHOLE, BOARD = (), (parts.BOARD,)
 def app():
     """A session whose experiment is no longer as the preset starts."""
     return App().set("preset", "cat").send(cell(1, 5.0))
-
-
-@pytest.fixture
-def asked(app, monkeypatch):
-    """What callbacks ask to be run; a control of the board's own part need ask for nothing."""
-    scopes = []
-    rerun = st.rerun
-
-    def note(*scope):
-        scopes.append(scope)
-        rerun(*scope)
-
-    monkeypatch.setattr(st, "rerun", note)
-    return scopes
 
 
 def test_an_edit_of_the_board_leaves_the_page_alone(app, asked):

@@ -106,9 +106,11 @@ export class Sheet {
     const rows = data.axes[matrix.rows];
     const columns = data.axes[matrix.columns];
     const words = [matrix.name, matrix.about, matrix.expression, say("add_token")];
-    const names = JSON.stringify([rows, columns, words, matrix.bands, matrix.row_bands, theme]);
+    const look = [matrix.bands, matrix.row_bands, matrix.compact, theme];
+    const names = JSON.stringify([rows, columns, words, look]);
     if (names === this.names) return;
     this.names = names;
+    this.node.classList.toggle("compact", Boolean(matrix.compact));
     if (matrix.id === "softmax") update(this.node, null, { "data-opened": matrix.operation.row });
     this.paintBands(matrix, data.palette.bands[theme]);
     const { title, name, shape, expression, copy } = this.caption;

@@ -26,6 +26,7 @@ import { Sheet, kindOf } from "./sheet.js";
  * @property {number} [reach] the size at which a signed colour is full; else the largest in it
  * @property {number[]} [bands] the colour of each column's frame
  * @property {number[]} [row_bands] the colour of each row's frame
+ * @property {boolean} [compact] whether its numbers are read where one points, not in the cells
  * @property {boolean[][]} [marked] cells that are pointed out
  * @property {string} [mark] what a screen reader says of them
  *

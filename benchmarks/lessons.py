@@ -1,0 +1,79 @@
+"""How soon the lessons answer: `python -m benchmarks.lessons`.
+
+Each case presses a key on one input of a step, and waits for the board or the figure that shows
+the answer.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from playwright.sync_api import Browser, Page
+
+from attention_core import Experiment
+from benchmarks import bench
+from benchmarks.bench import BOARD_ANSWERS, PLOT_ANSWERS, TEXT_ANSWERS, Row
+from benchmarks.interaction import TO_AND_FRO, focus_floor, in_turn, presses
+from playground import link
+from tests.browser.conftest import chromium
+
+EXPERIMENT = replace(
+    Experiment.from_preset("random").resized(n_tokens=6, d_model=4, d_k=2, n_heads=2),
+    mask=Experiment.from_preset("random").mask.only("causal"),
+)
+AT_MOST = {BOARD_ANSWERS: 1.5, PLOT_ANSWERS: 3.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One input of a step."""
+
+    place: str  # "lesson.step"
+    what: str
+    input: str  # where the keyboard is, as CSS
+    keys: Sequence[str]
+    answers: str = BOARD_ANSWERS
+
+
+def slider(key: str) -> str:
+    return f"{of(key)} input[type=range]"
+
+
+def of(key: str) -> str:
+    """Streamlit names the element of a widget after its key."""
+    return f".st-key-{key.replace('.', '-')}"
+
+
+CASES = (
+    Case("multi_head.heads", "a head off and on", f"{of('multi_head.on')} button", " "),
+    Case("multi_head.grouped", "width d_model", slider("d_model"), TO_AND_FRO),
+)
+
+
+def measure(browser: Browser) -> Iterator[Row]:
+    with bench.serve(bench.APP) as app, bench.serve(bench.FLOOR) as floor:
+        floor_page = bench.open_page(browser, floor.url)
+        focus_floor(floor_page)
+        press_floor = presses(floor_page, TO_AND_FRO, TEXT_ANSWERS)
+        for case in CASES:
+            page = opened(browser, app.url, case)
+            times = in_turn(press_floor, presses(page, case.keys, case.answers))
+            at_most = AT_MOST[case.answers]
+            yield bench.against_floor(f"{case.place}: {case.what}", *times, at_most=at_most)
+            page.close()
+
+
+def opened(browser: Browser, url: str, case: Case) -> Page:
+    lesson, step = case.place.split(".")
+    address = f"{url}/{lesson}?lang=en&s={step}&e={link.encode(EXPERIMENT)}"
+    page = bench.open_page(browser, address)
+    page.locator(case.input).first.focus()
+    return page
+
+
+def main() -> None:
+    with chromium() as browser:
+        bench.printed(measure(browser))
+
+
+if __name__ == "__main__":
+    main()

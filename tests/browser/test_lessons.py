@@ -1,0 +1,55 @@
+"""Every step of every lesson in a real browser: reached by a link, legible, and in place."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from attention_core import Experiment
+from playground import link
+from playground.catalog import LESSONS
+from playground.texts import Texts
+from tests.browser.conftest import Server, watch_console
+from tests.browser.driver import Playground
+from tests.browser.test_robust import SIZES, fit, serious, sideways
+
+STEPS = [(lesson.id, step) for lesson in LESSONS for step in lesson.steps]
+LOOKS = [("en", "light"), ("zh", "dark")]
+
+# Masked cells, several heads, a long and a repeated token.
+EXPERIMENT = replace(
+    Experiment.from_preset("repeated").resized(d_model=4, d_k=2, n_heads=2),
+    mask=Experiment.from_preset().mask.only("causal"),
+    tokens=("the", "internationalization", "saw", "the", "cat"),
+)
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser, server: Server) -> Iterator[Playground]:
+    with browser.new_context(viewport={"width": 1280, "height": 720}, locale="en-US") as context:
+        page = context.new_page()
+        page.add_init_script("localStorage.clear(); sessionStorage.clear()")
+        faults = watch_console(page)
+        yield Playground(page, server.url)
+    assert faults == []
+
+
+@pytest.mark.parametrize(("lesson", "step"), STEPS, ids=map(".".join, STEPS))
+def test_a_link_leads_to_a_step_that_is_legible_and_fits_every_screen(
+    tab: Playground, lesson: str, step: str
+):
+    # Each step in one language and theme, the next one in the other.
+    language, theme = LOOKS[STEPS.index((lesson, step)) % 2]
+    tab.page.emulate_media(color_scheme=theme)
+    fit(tab.page, SIZES[0])
+
+    tab.open(f"/{lesson}?lang={language}&s={step}&e={link.encode(EXPERIMENT)}")
+
+    ask = Texts(language)(f"{lesson}.{step}.ask")
+    expect(tab.page.get_by_text(ask.split("`")[0].split("**")[0][:40]).first).to_be_visible()
+    assert f"s={step}" in tab.page.url
+    assert serious(tab.page) == []
+    for size in SIZES:
+        fit(tab.page, size)
+        assert sideways(tab.page) == 0, size
