@@ -31,7 +31,7 @@ def draw_sampling(t: Texts) -> None:
         scaling.sampled(t, samples, chosen, look, shell.theme()),
         t("scaling.sampling.alt"),
     )
-    st.markdown(scaling.sampled_table(t, chosen))
+    st.table(scaling.sampled_table(t, chosen))
     lesson.found(t, *scaling.sampled_found(t, chosen))
 
 
@@ -78,7 +78,7 @@ def draw_stability(t: Texts) -> None:
     if both is not None:
         lesson.show(t, scaling.stable(t, e, token, both))
     lesson.found(t, *scaling.stable_found(t, e, token, both))
-    st.markdown(scaling.thresholds(t))
+    st.table(scaling.thresholds(t))
 
 
 def draw_axis(t: Texts) -> None:
@@ -102,7 +102,7 @@ def draw_shift(t: Texts) -> None:
     shifts = scaling.shifts(e, session.head(), by, token)
     lesson.show(t, scaling.shift_exhibit(t, e, shifts[shift]))
     lesson.found(t, *scaling.shift_found(t, shifts[shift]))
-    st.markdown(scaling.shift_table(t, shifts))
+    st.table(scaling.shift_table(t, shifts))
 
 
 def draw_token(label: str) -> int:

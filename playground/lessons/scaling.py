@@ -24,7 +24,6 @@ from attention_core.precision import (
 from attention_core.scaling import (
     DEAD,
     N_TOKENS,
-    RowStatistics,
     Sample,
     jacobian_norm,
     multiplied,
@@ -144,41 +143,23 @@ def _histogram(t: Texts, of: Sample) -> Chart:
     return Chart(title, t("scaling.sampling.score"), "", lines)
 
 
-def sampled_table(t: Texts, sample: Sample) -> str:
-    """The numbers at one d_k, as a table in Markdown."""
-    head = [
-        "",
-        t("scaling.sampling.of_variance"),
-        t("scaling.sampling.of_largest"),
-        t("scaling.sampling.of_entropy"),
-        t("scaling.sampling.of_mean"),
-        t("scaling.sampling.of_median"),
-        t("scaling.sampling.of_dead", dead=plain(DEAD)),
-        t("scaling.sampling.of_gradient"),
-    ]
-    rows = [
-        [t("scaling.sampling.unscaled"), *_cells(sample.unscaled)],
-        [t("scaling.sampling.scaled"), *_cells(sample.scaled)],
-    ]
-    return table([head, *rows])
-
-
-def _cells(of: RowStatistics) -> list[str]:
-    return [
-        plain(of.variance),
-        plain(of.mean_largest),
-        plain(of.mean_entropy),
-        plain(of.mean_jacobian),
-        plain(of.median_jacobian),
-        percent(of.dead_share),
-        plain(of.mean_gradient),
-    ]
-
-
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of cells as a table in Markdown; the first row is its head."""
-    ruler = [":--", *["--:"] * (len(rows[0]) - 1)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], ruler, *rows[1:]))
+def sampled_table(t: Texts, sample: Sample) -> dict[str, list[str]]:
+    """The numbers at one d_k, column by column: without scaling, and with it."""
+    both = (sample.unscaled, sample.scaled)
+    dead = t("scaling.sampling.of_dead", dead=plain(DEAD))
+    return {
+        t("scaling.sampling.scores"): [
+            t("scaling.sampling.unscaled"),
+            t("scaling.sampling.scaled"),
+        ],
+        t("scaling.sampling.of_variance"): [plain(of.variance) for of in both],
+        t("scaling.sampling.of_largest"): [plain(of.mean_largest) for of in both],
+        t("scaling.sampling.of_entropy"): [plain(of.mean_entropy) for of in both],
+        t("scaling.sampling.of_mean"): [plain(of.mean_jacobian) for of in both],
+        t("scaling.sampling.of_median"): [plain(of.median_jacobian) for of in both],
+        dead: [percent(of.dead_share) for of in both],
+        t("scaling.sampling.of_gradient"): [plain(of.mean_gradient) for of in both],
+    }
 
 
 def percent(share: float) -> str:
@@ -591,26 +572,19 @@ def _verdict(t: Texts, both: Both, trace: PreciseSoftmax, form: str) -> str:
     return t("scaling.stability.survives", form=form, step=step, what=what)
 
 
-def thresholds(t: Texts) -> str:
+def thresholds(t: Texts) -> dict[str, list[str]]:
     """From where on e^x breaks in each type, found by trying, beside what its range says."""
-    head = [
-        t("scaling.stability.of_type"),
-        t("scaling.stability.of_largest"),
-        t("scaling.stability.of_log"),
-        t("scaling.stability.of_finite"),
-        t("scaling.stability.of_positive"),
-    ]
-    rows = [
-        [
-            precision,
-            plain(float(np.finfo(precision).max)),
-            f"{log_of_largest(precision):.4f}",
-            f"{largest_exponent(precision):.4f}",
-            f"{least_exponent(precision):.4f}".replace("-", "−"),
-        ]
-        for precision in PRECISIONS
-    ]
-    return table([head, *rows])
+    largest = [float(np.finfo(precision).max) for precision in PRECISIONS]
+    least = [f"{least_exponent(precision):.4f}" for precision in PRECISIONS]
+    return {
+        t("scaling.stability.of_type"): list(PRECISIONS),
+        t("scaling.stability.of_largest"): [plain(number) for number in largest],
+        t("scaling.stability.of_log"): [f"{log_of_largest(each):.4f}" for each in PRECISIONS],
+        t("scaling.stability.of_finite"): [
+            f"{largest_exponent(precision):.4f}" for precision in PRECISIONS
+        ],
+        t("scaling.stability.of_positive"): [number.replace("-", "−") for number in least],
+    }
 
 
 # --- axis
@@ -877,25 +851,17 @@ def _added_told(t: Texts, of: Shifted) -> list[list[str]]:
     ]
 
 
-def shift_table(t: Texts, of: Mapping[Shift, Shifted]) -> str:
+def shift_table(t: Texts, of: Mapping[Shift, Shifted]) -> dict[str, list[str]]:
     """For each kind of shift how far scores and weights move at most."""
-    head = [
-        t("scaling.shift.of_shift"),
-        t("scaling.shift.of_score"),
-        t("scaling.shift.of_spread"),
-        t("scaling.shift.of_weight"),
-    ]
     names = shift_names(t)
-    rows = [
-        [
-            names[shift],
-            plain(each.moved),
-            plain(spread(each.added, each.before.allowed)),
-            plain(each.gap),
-        ]
-        for shift, each in of.items()
-    ]
-    return table([head, *rows])
+    each = of.values()
+    spreads = [spread(one.added, one.before.allowed) for one in each]
+    return {
+        t("scaling.shift.of_shift"): [names[shift] for shift in of],
+        t("scaling.shift.of_score"): [plain(one.moved) for one in each],
+        t("scaling.shift.of_spread"): [plain(size) for size in spreads],
+        t("scaling.shift.of_weight"): [plain(one.gap) for one in each],
+    }
 
 
 def shift_found(t: Texts, of: Shifted) -> list[str]:

@@ -34,7 +34,8 @@ def test_the_sample_is_that_of_the_inputs():
     of = scaling.drawn(64, 256, 7)
     app.assert_calm()
     assert all(sentence in said(app) for sentence in scaling.sampled_found(app.t, of))
-    assert scaling.sampled_table(app.t, of) in app.markdown()
+    (table,) = app.test.table
+    assert table.value.to_dict("list") == scaling.sampled_table(app.t, of)
 
 
 @pytest.mark.parametrize("look", ["scores", "weights", "gradient"])
