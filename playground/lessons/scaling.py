@@ -52,6 +52,7 @@ OFFSETS = (
 )
 ROWS = (256, 512, 1024, 2048, 4096, 8192)
 
+_MOST_LARGE = 8  # tokens: with more of them, several matrices are drawn small
 _ROUNDING = 1e-9  # what float64 makes of sums and products of everyday size stays far below
 _UNSCALED, _SCALED, _THEORY = 1, 0, 6  # colours of the palette
 
@@ -597,6 +598,7 @@ def down_columns(scores: FloatArray) -> FloatArray:
 
 def both_axes(t: Texts, e: Experiment, trace: AttentionTrace) -> Exhibit:
     """Softmax along the rows and down the columns, each with the sums of both."""
+    is_compact = e.n_tokens > _MOST_LARGE
     rows = Matrix(
         "rows",
         "",
@@ -606,6 +608,7 @@ def both_axes(t: Texts, e: Experiment, trace: AttentionTrace) -> Exhibit:
         "tokens",
         operation={"kind": "softmax", "of": ["scores"]},
         are_weights=True,
+        is_compact=is_compact,
         name=t("scaling.axis.rows"),
         about=t("scaling.axis.rows_about"),
     )
@@ -626,7 +629,7 @@ def both_axes(t: Texts, e: Experiment, trace: AttentionTrace) -> Exhibit:
             "columns": t("scaling.axis.columns_stage"),
         },
         [
-            own_scores(t, trace),
+            replace(own_scores(t, trace), is_compact=is_compact),
             rows,
             *_sums_of(t, rows),
             columns,
@@ -639,36 +642,35 @@ def both_axes(t: Texts, e: Experiment, trace: AttentionTrace) -> Exhibit:
 def _sums_of(t: Texts, matrix: Matrix) -> list[Matrix]:
     """The sum of each row and of each column of weights."""
     of_rows = matrix.values.sum(axis=1, keepdims=True)
-    of_columns = matrix.values.sum(axis=0, keepdims=True)
-    return [
-        Matrix(
-            f"{matrix.id}_column_sums",
-            "",
-            matrix.stage,
-            of_columns,
-            "sum",
-            "keys",
-            operation={"kind": "column_sums", "of": [matrix.id]},
-            chain=matrix.id,
-            reach=float(matrix.values.shape[0]),
-            name=t("scaling.axis.column_sums"),
-            about=t("scaling.axis.column_sums_about"),
-        ),
-        Matrix(
-            f"{matrix.id}_row_sums",
-            "",
-            matrix.stage,
-            of_rows,
-            "tokens",
-            "sum",
-            operation={"kind": "row_sums", "of": [matrix.id]},
-            marked=~are_one(of_rows),
-            mark=t("scaling.axis.not_one"),
-            reach=float(matrix.values.shape[0]),
-            name=t("scaling.axis.row_sums"),
-            about=t("scaling.axis.row_sums_about"),
-        ),
-    ]
+    row_sums = Matrix(
+        f"{matrix.id}_row_sums",
+        "",
+        matrix.stage,
+        of_rows,
+        "tokens",
+        "sum",
+        operation={"kind": "row_sums", "of": [matrix.id]},
+        marked=~are_one(of_rows),
+        mark=t("scaling.axis.not_one"),
+        reach=float(matrix.values.shape[0]),
+        name=t("scaling.axis.row_sums"),
+        about=t("scaling.axis.row_sums_about"),
+    )
+    column_sums = Matrix(
+        f"{matrix.id}_column_sums",
+        "",
+        matrix.stage,
+        matrix.values.sum(axis=0, keepdims=True),
+        "sum",
+        "keys",
+        operation={"kind": "column_sums", "of": [matrix.id]},
+        reach=float(matrix.values.shape[0]),
+        name=t("scaling.axis.column_sums"),
+        about=t("scaling.axis.column_sums_about"),
+    )
+    if matrix.is_compact:  # its columns are narrower than numbers, so these do not stand below it
+        return [row_sums, column_sums]
+    return [replace(column_sums, chain=matrix.id), row_sums]
 
 
 def are_one(sums: FloatArray) -> BoolArray:
@@ -770,48 +772,50 @@ def shift_names(t: Texts) -> dict[Shift, str]:
 
 def shift_exhibit(t: Texts, e: Experiment, of: Shifted) -> Exhibit:
     """Scores and weights before, after, and what moved."""
+    matrices = [
+        own_scores(t, of.before),
+        Matrix(
+            "shifted",
+            "S′",
+            "scores",
+            of.after.masked_scores,
+            "tokens",
+            "tokens",
+            operation={"kind": "told", "text": t("scaling.shift.shifted_told")},
+            name=t("scaling.shift.shifted"),
+            about=t("scaling.shift.shifted_about"),
+        ),
+        Matrix(
+            "added",
+            "S′ − S",
+            "scores",
+            of.added,
+            "tokens",
+            "tokens",
+            operation={"kind": "told", "texts": _added_told(t, of)},
+            name=t("scaling.shift.added"),
+            about=t("scaling.shift.added_about"),
+        ),
+        _shift_weights(of.before, "weights", "A", "scores", t("scaling.shift.weights"), t),
+        _shift_weights(of.after, "after", "A′", "shifted", t("scaling.shift.after"), t),
+        Matrix(
+            "moved",
+            "A′ − A",
+            "weights",
+            of.after.weights - of.before.weights,
+            "tokens",
+            "tokens",
+            operation={"kind": "difference", "of": ["after", "weights"]},
+            reach=1.0,
+            name=t("scaling.shift.moved"),
+            about=t("scaling.shift.moved_about"),
+        ),
+    ]
+    is_compact = e.n_tokens > _MOST_LARGE
     return Exhibit(
         "scaling.shift",
         {"scores": t("scaling.shift.scores_stage"), "weights": t("scaling.shift.weights_stage")},
-        [
-            own_scores(t, of.before),
-            Matrix(
-                "shifted",
-                "S′",
-                "scores",
-                of.after.masked_scores,
-                "tokens",
-                "tokens",
-                operation={"kind": "told", "text": t("scaling.shift.shifted_told")},
-                name=t("scaling.shift.shifted"),
-                about=t("scaling.shift.shifted_about"),
-            ),
-            Matrix(
-                "added",
-                "S′ − S",
-                "scores",
-                of.added,
-                "tokens",
-                "tokens",
-                operation={"kind": "told", "texts": _added_told(t, of)},
-                name=t("scaling.shift.added"),
-                about=t("scaling.shift.added_about"),
-            ),
-            _shift_weights(of.before, "weights", "A", "scores", t("scaling.shift.weights"), t),
-            _shift_weights(of.after, "after", "A′", "shifted", t("scaling.shift.after"), t),
-            Matrix(
-                "moved",
-                "A′ − A",
-                "weights",
-                of.after.weights - of.before.weights,
-                "tokens",
-                "tokens",
-                operation={"kind": "difference", "of": ["after", "weights"]},
-                reach=1.0,
-                name=t("scaling.shift.moved"),
-                about=t("scaling.shift.moved_about"),
-            ),
-        ],
+        [replace(matrix, is_compact=is_compact) for matrix in matrices],
         axis_labels(e, t.group("feature")),
     )
 

@@ -14,6 +14,7 @@ EXPERIMENTS = {
     "masked": replace(_START, mask=Mask(("causal",)), is_scaled=False),
     "alibi": replace(_START, encoding="alibi"),
     "some_rows_empty": replace(_START, mask=Mask(("causal", "padding", "window"), n_padding=2)),
+    "large": _START.resized(n_tokens=9, n_heads=1),
     "nobody": replace(_START, mask=Mask(("padding",), n_padding=4)),
 }
 
