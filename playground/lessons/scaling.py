@@ -299,18 +299,9 @@ def _measures(t: Texts, scores: FloatArray, weights: FloatArray, factor: float) 
     """(n_tokens, 3): entropy, norm of the Jacobian, and what reaches the scores."""
     spread, norms = entropy(weights), jacobian_norm(weights)
     n_allowed = np.isfinite(scores).sum(axis=-1).tolist()
-    texts = [
-        [
-            t("scaling.factor.entropy_told", entropy=plain(h), most=plain(_most(n)), count=n),
-            t("scaling.factor.norm_told", norm=plain(norm)),
-            t(
-                "scaling.factor.reach_told",
-                factor=plain(factor),
-                norm=plain(norm),
-                reach=plain(factor * norm),
-            ),
-        ]
-        for h, norm, n in zip(spread.tolist(), norms.tolist(), n_allowed, strict=True)
+    told = [
+        _measures_told(t, *row, factor) if row[-1] else [t("scaling.factor.empty_told")] * 3
+        for row in zip(spread.tolist(), norms.tolist(), n_allowed, strict=True)
     ]
     return Matrix(
         "measures",
@@ -319,15 +310,21 @@ def _measures(t: Texts, scores: FloatArray, weights: FloatArray, factor: float) 
         np.stack([spread, norms, factor * norms], axis=-1),
         "tokens",
         "measures",
-        operation={"kind": "told", "texts": texts},
+        operation={"kind": "told", "texts": told},
         name=t("scaling.factor.measures"),
         about=t("scaling.factor.measures_about"),
     )
 
 
-def _most(n_allowed: int) -> float:
-    """The entropy of so many equal weights."""
-    return float(np.log(n_allowed)) if n_allowed else 0.0
+def _measures_told(
+    t: Texts, spread: float, norm: float, n_allowed: int, factor: float
+) -> list[str]:
+    most, reach = plain(math.log(n_allowed)), plain(factor * norm)
+    return [
+        t("scaling.factor.entropy_told", entropy=plain(spread), most=most, count=n_allowed),
+        t("scaling.factor.norm_told", norm=plain(norm)),
+        t("scaling.factor.reach_told", factor=plain(factor), norm=plain(norm), reach=reach),
+    ]
 
 
 def factored_found(t: Texts, trace: AttentionTrace, factor: float) -> list[str]:
@@ -342,7 +339,7 @@ def factored_found(t: Texts, trace: AttentionTrace, factor: float) -> list[str]:
         said = [t("scaling.factor.even", entropy=spread)]
     else:
         largest = plain(float(weights.max(axis=-1).mean()))
-        most = plain(float(np.mean([_most(n) for n in np.isfinite(rows).sum(axis=-1).tolist()])))
+        most = plain(float(np.log(np.isfinite(rows).sum(axis=-1)).mean()))
         said = [
             t(
                 "scaling.factor.sharp",
@@ -833,7 +830,7 @@ def _shift_weights(
         operation={"kind": "softmax", "of": [of]},
         are_weights=True,
         name=name,
-        about=t("scaling.factor.weights_about"),
+        about=t("scaling.shift.weights_about"),
     )
 
 

@@ -101,6 +101,14 @@ def test_a_logarithmic_axis_gets_the_range_in_powers_of_ten():
     assert layout["yaxis"]["range"] == [-2, 3]
 
 
+def test_the_scale_of_a_logarithmic_height_is_powers_of_ten_alone_where_it_is_tall():
+    x, y = [1, 10], [1e-5, 1.0]
+
+    layout = charts.figure([chart(Line("a", x, y), is_y_log=True)], "light")["layout"]
+
+    assert layout["yaxis"]["nticks"] <= 5  # with more, plotly writes 2 and 5 in between
+
+
 def test_a_name_stands_once_in_the_legend_and_one_name_alone_needs_none():
     twice = charts.figure([chart(Line("a", [1], [1]), Line("b", [1], [1]))] * 2, "light")
     once = charts.figure([chart()], "light")

@@ -276,6 +276,19 @@ def test_each_measure_is_told_with_its_numbers(language):
     ]
 
 
+@every_language
+def test_a_row_without_any_key_is_told_as_such(language):
+    t, e = Texts(language), EXPERIMENTS["some_rows_empty"]
+    is_empty = ~head_of(e).allowed.any(axis=-1)
+    assert is_empty.any()
+
+    shown = matrices_of(scaling.factored(t, e, head_of(e), 1.0))
+
+    empty = [t("scaling.factor.empty_told")] * 3
+    told = shown["measures"].operation["texts"]
+    assert [texts == empty for texts in told] == is_empty.tolist()
+
+
 def test_the_temperature_is_one_over_the_factor():
     names = scaling.factor_names(EN)
 
