@@ -298,6 +298,7 @@ def largest(scores: FloatArray) -> float | None:
 def _measures(t: Texts, scores: FloatArray, weights: FloatArray, factor: float) -> Matrix:
     """(n_tokens, 3): entropy, norm of the Jacobian, and what reaches the scores."""
     spread, norms = entropy(weights), jacobian_norm(weights)
+    values = np.stack([spread, norms, factor * norms], axis=-1)
     n_allowed = np.isfinite(scores).sum(axis=-1).tolist()
     told = [
         _measures_told(t, *row, factor) if row[-1] else [t("scaling.factor.empty_told")] * 3
@@ -307,10 +308,11 @@ def _measures(t: Texts, scores: FloatArray, weights: FloatArray, factor: float) 
         "measures",
         "",
         "weights",
-        np.stack([spread, norms, factor * norms], axis=-1),
+        values,
         "tokens",
         "measures",
         operation={"kind": "told", "texts": told},
+        reach=max(math.log(len(weights)), float(values.max())) or None,  # the most entropy
         name=t("scaling.factor.measures"),
         about=t("scaling.factor.measures_about"),
     )

@@ -276,6 +276,15 @@ def test_each_measure_is_told_with_its_numbers(language):
     ]
 
 
+def test_measures_near_0_have_no_colour():
+    e = EXPERIMENTS["apple"]
+
+    shown = matrices_of(scaling.factored(EN, e, head_of(e), 100.0))
+
+    assert shown["measures"].values.max() < 1e-10
+    assert shown["measures"].reach == np.log(3)
+
+
 @every_language
 def test_a_row_without_any_key_is_told_as_such(language):
     t, e = Texts(language), EXPERIMENTS["some_rows_empty"]
