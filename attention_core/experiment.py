@@ -260,9 +260,18 @@ class Experiment:
 
     def trace(self) -> ExperimentTrace:
         """Compute every step; a query that may attend to nothing gets weights and output 0."""
+        return self.trace_of(self.X)
+
+    def trace_of(self, X: FloatArray) -> ExperimentTrace:
+        """The same steps for other token vectors, with all that goes by place where it is.
+
+        Args:
+            X: (..., n_tokens, d_model), as many at once as there are leading axes; each step
+                then has these axes, too.
+        """
         n_tokens, n_heads = self.n_tokens, self.n_heads
         table = self._position_table()
-        inputs = self.X if table is None else self.X + table
+        inputs = X if table is None else X + table
         bias = None
         if self.encoding == "alibi":
             bias = positions.alibi_bias(n_tokens, n_tokens, positions.alibi_slopes(n_heads))
@@ -278,7 +287,7 @@ class Experiment:
             empty_rows="zeros",
             rotate=positions.rotary if self.encoding == "rotary" else None,
         )
-        return ExperimentTrace(self.X, table, inputs, bias, attention)
+        return ExperimentTrace(X, table, inputs, bias, attention)
 
     def _position_table(self) -> FloatArray | None:
         if self.encoding == "sinusoidal":

@@ -28,6 +28,13 @@ LESSONS = (
         "lessons",
         ("heads",),
     ),
+    Lesson(
+        "permutation",
+        "pages/permutation.py",
+        ":material/swap_vert:",
+        "lessons",
+        ("order",),
+    ),
 )
 
 

@@ -138,6 +138,7 @@ def _stage_title(t: Texts, stage: str, experiment: Experiment, head: int) -> str
 def _described(t: Texts, matrix: Matrix, head: int, names: dict[str, str]) -> dict[str, Any]:
     extras = {
         "reach": matrix.reach,
+        "sortable": matrix.is_sortable or None,
         "bands": matrix.bands,
         "row_bands": matrix.row_bands,
         "mark": matrix.mark,

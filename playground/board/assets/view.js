@@ -21,6 +21,7 @@ import { Sheet, kindOf } from "./sheet.js";
  * @property {"signed" | "weights" | "plain"} scale
  * @property {boolean} editable
  * @property {boolean} paintable
+ * @property {boolean} [sortable] whether its rows are carried up and down by their names
  * @property {number | null} head
  * @property {Record<string, any>} operation
  * @property {number} [reach] the size at which a signed colour is full; else the largest in it
@@ -219,6 +220,11 @@ export class View {
   cellAt({ id, row, column }) {
     return this.sheets.get(id)?.rows[row]?.cells[column]?.node ?? null;
   }
+
+  /** @param {{id: string, row: number}} place @returns {HTMLElement | null} the name of a row */
+  headerAt({ id, row }) {
+    return this.sheets.get(id)?.rows[row]?.header ?? null;
+  }
 }
 
 class Tools {
@@ -276,6 +282,13 @@ class Tools {
 }
 
 // --- places
+
+/** Which row of a sortable matrix an element names. */
+export function rowOf(node) {
+  const header = node.closest?.(".sortable");
+  if (!header) return null;
+  return { id: header.closest("[data-matrix]").dataset.matrix, row: Number(header.dataset.row) };
+}
 
 /** The focused element inside the same shadow root. */
 export function focused(node) {
