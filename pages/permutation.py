@@ -2,13 +2,11 @@
 
 from collections.abc import Callable
 
-import numpy as np
 import streamlit as st
 
 from attention_core.permutation import (
     compare,
     reversed_order,
-    shuffled,
     swapped,
 )
 from playground import controls, lesson, session, shell
@@ -64,7 +62,7 @@ def shuffle() -> None:
     """Another order, drawn from the next seed."""
     seed = session.setting("permutation.seed", 0)
     session.set_setting("permutation.seed", seed + 1)
-    session.reorder(lambda order: shuffled(order, np.random.default_rng(seed)))
+    session.reorder(lambda order: permutation.shuffle(order, seed))
 
 
 def reverse() -> None:

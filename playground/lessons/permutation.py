@@ -15,6 +15,7 @@ from attention_core.permutation import (
     breakers,
     gaps,
     rounding,
+    shuffled,
     with_only,
 )
 from playground.exhibit import Exhibit
@@ -36,6 +37,11 @@ def token_names(e: Experiment) -> dict[int, str]:
         if e.tokens.count(token) > 1:
             names[place] += f" ({place + 1})"
     return names
+
+
+def shuffle(order: Order, seed: int) -> Order:
+    """Another order, drawn from this seed."""
+    return shuffled(order, np.random.default_rng(seed))
 
 
 def of_output(t: Texts, e: Experiment, compared: Comparison) -> Exhibit:
@@ -319,4 +325,4 @@ def _listed(t: Texts, names: Sequence[str]) -> str:
 
 def number(value: float) -> str:
     """A measured gap: one digit where it is rounding, three else."""
-    return f"{value:.1g}" if value < 1e-9 else f"{value:.3g}"
+    return (f"{value:.1g}" if value < 1e-9 else f"{value:.3g}").replace("-", "−")
