@@ -195,6 +195,11 @@ class Search:
     order: Order  # that gives it
     gaps: FloatArray  # (n_tried,), in the order they were tried
 
+    @property
+    def share(self) -> float:
+        """How much of it is done."""
+        return self.n_tried / self.n_orders
+
 
 def search(experiment: Experiment, orders: Orders) -> Iterator[Search]:
     """Try these orders, a few hundred at a time, and tell after each time what was found."""

@@ -1,14 +1,22 @@
 """Order and positions: what shuffled tokens do to attention, and what tells places apart."""
 
 from collections.abc import Callable
+from dataclasses import asdict, replace
 
 import streamlit as st
 
+from attention_core import to_plain
 from attention_core.permutation import (
+    Order,
+    Search,
+    all_orders,
     compare,
+    encoding_gaps,
     reversed_order,
+    search,
     swapped,
 )
+from attention_core.presets import Encoding
 from playground import controls, lesson, session, shell
 from playground.lessons import permutation
 from playground.texts import Texts
@@ -38,6 +46,43 @@ def draw_order(t: Texts) -> None:
     lesson.found(t, *permutation.order_found(t, e, compared))
 
 
+def draw_encodings(t: Texts) -> None:
+    """Which encodings make places matter, and what each of them looks like."""
+    choose_encoding(t)
+    e = session.experiment()
+    is_scaled = False
+    if permutation.is_added(e):
+        label, help = t("permutation.encodings.scale"), t("permutation.encodings.scale_help")
+        is_scaled = lesson.switch("permutation.is_scaled", label, help=help)
+    if e.encoding == "alibi":
+        controls.heads(t)
+    measured = encoding_gaps(e)
+    st.markdown(permutation.gap_table(t, e, measured))
+    head, theme = session.head(), shell.theme()
+    figure = permutation.encoding_figure(t, e, head, theme, is_scaled=is_scaled)
+    if figure:
+        lesson.plot("permutation.figure", figure, t("permutation.encodings.alt"))
+    lesson.found(t, *permutation.encodings_found(t, e, measured, is_scaled=is_scaled))
+
+
+def draw_search(t: Texts) -> None:
+    """Every order tried, until one changes the output or none is left."""
+    choose_encoding(t)
+    e = session.experiment()
+    if e.n_tokens > 1:
+        lesson.press(permutation.search_name(t, e), ":material/search:", want)
+    found = searched(t)
+    if found:
+        figure = permutation.search_figure(t, e, found, shell.theme())
+        lesson.plot("permutation.gaps", figure, t("permutation.search.alt"))
+    lesson.found(t, *permutation.search_found(t, e, found, session.order()))
+    if found and found.n_changing:
+        lesson.press(t("permutation.search.take"), ":material/swap_vert:", take, found.order)
+
+
+# --- inputs
+
+
 def reorder(t: Texts) -> None:
     """Other orders at one press; single rows are carried on the board."""
     e = session.experiment()
@@ -56,6 +101,17 @@ def button(
 ) -> None:
     """One way to reorder."""
     lesson.press(label, icon, action, *given, is_disabled=is_disabled)
+
+
+def choose_encoding(t: Texts) -> None:
+    """The encoding of the experiment, so that the Playground shows it, too."""
+    names, encoding = permutation.encoding_names(t), session.experiment().encoding
+    lesson.choose_for(
+        "permutation.encoding", t("permutation.encodings.encoding"), names, encoding, encode
+    )
+
+
+# --- what they do
 
 
 def shuffle() -> None:
@@ -80,4 +136,40 @@ def back() -> None:
     session.reorder(lambda order: tuple(sorted(order)))
 
 
-lesson.page(t, "permutation", {"order": draw_order})
+def take(order: Order) -> None:
+    """Look at this order in the first step."""
+    session.reorder(lambda _: order)
+    session.set_setting("permutation.step", "order")
+
+
+def encode(encoding: Encoding) -> None:
+    """Tell positions this way."""
+    session.apply(lambda e: replace(e, encoding=encoding))
+
+
+def want() -> None:
+    """Search the orders of the experiment as it is now."""
+    session.set_setting("permutation.wanted", to_plain(session.experiment()))
+
+
+def searched(t: Texts) -> Search | None:
+    """What the search of this experiment gave, which is done once; None if nobody wanted one."""
+    e = session.experiment()
+    plain = to_plain(e)
+    if session.setting("permutation.wanted", None) != plain:
+        return None
+    known = session.setting("permutation.searched", None)
+    if known and known["of"] == plain:
+        return Search(**known["found"])
+    bar = st.progress(0.0)
+    found = None
+    for found in search(e, all_orders(e.n_tokens, permutation.n_moving(e))):
+        bar.progress(found.share, permutation.search_told(t, found))
+    bar.empty()
+    if found:
+        session.set_setting("permutation.searched", {"of": plain, "found": asdict(found)})
+    return found
+
+
+STEPS = {"order": draw_order, "encodings": draw_encodings, "search": draw_search}
+lesson.page(t, "permutation", STEPS)

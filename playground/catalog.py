@@ -33,7 +33,7 @@ LESSONS = (
         "pages/permutation.py",
         ":material/swap_vert:",
         "lessons",
-        ("order",),
+        ("order", "encodings", "search"),
     ),
 )
 

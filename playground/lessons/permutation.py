@@ -1,28 +1,44 @@
 """What the lesson on order and positions shows: exhibits, figures and sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from attention_core import Experiment
+from attention_core import Experiment, positions
 from attention_core.arrays import FloatArray
+from attention_core.canvas import learned_positions
 from attention_core.permutation import (
+    MOST_TRIED,
     Breaker,
     Comparison,
+    EncodingGap,
     Order,
+    Search,
     Setting,
     breakers,
     gaps,
+    n_orders,
     rounding,
+    row_lengths,
+    shift_changes,
     shuffled,
     with_only,
 )
+from attention_core.presets import Encoding
+from playground.charts import Chart, Line, Map, Panel, figure
 from playground.exhibit import Exhibit
+from playground.figures import Figure
+from playground.palette import Theme
 from playground.pipeline import Matrix, axis_labels
 from playground.texts import Texts, escaped
 
+POSITIONS = 64  # that are drawn of an encoding
+SHIFTS = range(1, 65)  # by which all positions are moved
+
+_THIRD_PANEL, _FOURTH_PANEL = 2, 4  # the first of their colours: those of few columns are others
 _MOST_LETTERS = 12  # of a token on a button
+_MOST_POINTS = 300  # of the curve of all gaps
 
 
 # --- the order
@@ -326,3 +342,294 @@ def _listed(t: Texts, names: Sequence[str]) -> str:
 def number(value: float) -> str:
     """A measured gap: one digit where it is rounding, three else."""
     return (f"{value:.1g}" if value < 1e-9 else f"{value:.3g}").replace("-", "−")
+
+
+# --- encodings
+
+
+def encoding_names(t: Texts) -> dict[Encoding, str]:
+    """Every encoding by a short name."""
+    return {
+        "none": t("permutation.encodings.none"),
+        "sinusoidal": t("permutation.encodings.sinusoidal"),
+        "learned": t("permutation.encodings.learned"),
+        "rotary": t("permutation.encodings.rotary"),
+        "alibi": t("permutation.encodings.alibi"),
+    }
+
+
+def is_added(e: Experiment) -> bool:
+    """Whether the encoding is a table that is added to X."""
+    return e.encoding in ("sinusoidal", "learned")
+
+
+def gap_table(t: Texts, e: Experiment, measured: Sequence[EncodingGap]) -> str:
+    """The gap of each encoding without and with a causal mask, as a Markdown table."""
+    lines = [
+        [
+            t("permutation.encodings.table"),
+            t("permutation.encodings.unmasked"),
+            t("permutation.encodings.causal"),
+        ],
+        [":--", "--:", "--:"],
+    ]
+    for encoding, name in encoding_names(t).items():
+        row = [f"**{name}**" if encoding == e.encoding else name]
+        for each in measured:
+            if each.encoding == encoding:
+                gap = number(each.gap)
+                rounded = t("permutation.encodings.rounding", gap=gap)
+                row.append(rounded if each.is_rounding else gap)
+        lines.append(row)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def encoding_figure(
+    t: Texts, e: Experiment, head: int, theme: Theme, *, is_scaled: bool
+) -> Figure | None:
+    """The encoding as a heatmap and as curves, and what it is measured by; None without one.
+
+    Args:
+        t: The reader's language.
+        e: Whose encoding to show.
+        head: Whose ALiBi to show as a heatmap.
+        theme: Light or dark.
+        is_scaled: Whether X is multiplied by √d_model before the encoding is added.
+    """
+    panels: dict[Encoding, Callable[[], list[Panel]]] = {
+        "none": list,
+        "sinusoidal": lambda: [
+            *_table_panels(t, e, positions.sinusoidal(POSITIONS, e.d_model)),
+            _length_panel(t, e, is_scaled),
+            _shift_panel(t, e),
+        ],
+        "learned": lambda: [
+            *_table_panels(t, e, learned_positions(e.seed)[:, : e.d_model]),
+            _length_panel(t, e, is_scaled),
+            _likeness_panel(t, learned_positions(e.seed)[:, : e.d_model]),
+        ],
+        "rotary": lambda: [
+            *_table_panels(t, e, _turns(e.d_k)),
+            _turned_panel(t, e, head),
+            _shift_panel(t, e),
+        ],
+        "alibi": lambda: _bias_panels(t, e, head),
+    }
+    drawn = panels[e.encoding]()
+    return figure(drawn, theme) if drawn else None
+
+
+def _table_panels(t: Texts, e: Experiment, table: FloatArray) -> list[Panel]:
+    """A table with a row for each position, and the same columns as curves."""
+    places = np.arange(len(table))
+    numbers = [str(column + 1) for column in range(table.shape[1])]
+    curves = [
+        Line(t("permutation.encodings.column", number=number), places, column, index)
+        for index, (number, column) in enumerate(zip(numbers, table.T, strict=True))
+    ]
+    column, position = t("permutation.encodings.columns"), t("permutation.encodings.position")
+    is_rotary = e.encoding == "rotary"
+    title = t("permutation.encodings.turns") if is_rotary else t("permutation.encodings.heatmap")
+    return [
+        Map(title, table, column, position, columns=numbers),
+        Chart(
+            t("permutation.encodings.curves"),
+            position,
+            "",  # between two panels is no room for it on a phone
+            curves,
+            x_marks=[e.n_tokens - 0.5],
+        ),
+    ]
+
+
+def _turns(d_k: int) -> FloatArray:
+    """(POSITIONS, d_k): where rotary turns the pair (1, 0), which is cosine and sine."""
+    units = np.zeros((POSITIONS, d_k))
+    units[:, 0 : d_k - 1 : 2] = 1.0
+    return positions.rotary(units)
+
+
+def _length_panel(t: Texts, e: Experiment, is_scaled: bool) -> Chart:
+    """How long the rows of X and of P are, token by token."""
+    of_X, of_P = _lengths(e, is_scaled)
+    name = t("permutation.encodings.scaled_X") if is_scaled else "X"
+    return _bars(t, {name: of_X, "P": of_P})
+
+
+def _turned_panel(t: Texts, e: Experiment, head: int) -> Chart:
+    """How long the queries of a head are before they are turned, and after."""
+    attention = e.trace().attention
+    Q, turned = (row_lengths(of[head]) for of in (attention.projected_Q, attention.heads.Q))
+    return _bars(t, {"Q": Q, "RoPE(Q)": turned})
+
+
+def _bars(t: Texts, lengths: Mapping[str, FloatArray]) -> Chart:
+    """Lengths of rows beside each other, token by token."""
+    lines = [
+        Line(name, [str(place + 1) for place in range(len(of))], of, _THIRD_PANEL + index, "bars")
+        for index, (name, of) in enumerate(lengths.items())
+    ]
+    title, token = t("permutation.encodings.lengths"), t("permutation.encodings.token")
+    return Chart(title, token, "", lines)
+
+
+def _likeness_panel(t: Texts, table: FloatArray) -> Map:
+    """How much every two rows of a table have in common."""
+    position = t("permutation.encodings.position")
+    return Map(t("permutation.encodings.likeness"), table @ table.T, position, "")
+
+
+def _lengths(e: Experiment, is_scaled: bool) -> tuple[FloatArray, FloatArray]:
+    table = e.trace().positions
+    assert table is not None  # only asked of encodings that are added
+    X = e.X * np.sqrt(e.d_model) if is_scaled else e.X
+    return row_lengths(X), row_lengths(table)
+
+
+def _shift_panel(t: Texts, e: Experiment) -> Chart:
+    """How far the scores move if all positions do."""
+    changes = shift_changes(e, SHIFTS)
+    names = encoding_names(t)
+    return Chart(
+        t("permutation.encodings.shift"),
+        t("permutation.encodings.shifted_by"),
+        "",
+        [
+            Line(names[encoding], SHIFTS, np.where(change > 0, change, np.nan), colour)
+            for colour, (encoding, change) in enumerate(changes.items(), _FOURTH_PANEL)
+        ],
+        is_y_log=True,
+    )
+
+
+def _bias_panels(t: Texts, e: Experiment, head: int) -> list[Panel]:
+    """What ALiBi adds to the scores of one head, and to those of all over the distance."""
+    bias = positions.alibi_bias(POSITIONS, POSITIONS, positions.alibi_slopes(e.n_heads))
+    distances = np.arange(POSITIONS)
+    return [
+        Map(
+            t("permutation.encodings.bias", number=head + 1),
+            bias[head],
+            t("permutation.encodings.key"),
+            t("permutation.encodings.query"),
+        ),
+        Chart(
+            t("permutation.encodings.bias_curves"),
+            t("permutation.encodings.distance"),
+            "",
+            [
+                Line(t("permutation.encodings.head", number=index + 1), distances, of[0], index)
+                for index, of in enumerate(bias)
+            ],
+            x_marks=[e.n_tokens - 0.5],
+        ),
+    ]
+
+
+def encodings_found(
+    t: Texts, e: Experiment, measured: Sequence[EncodingGap], *, is_scaled: bool
+) -> list[str]:
+    """For which combinations places do not matter, and what is particular to this encoding."""
+    if e.n_tokens == 1:
+        return [t("permutation.order.single")]
+    names = encoding_names(t)
+    without = [
+        t("permutation.encodings.with_causal", encoding=names[each.encoding])
+        if each.is_causal
+        else t("permutation.encodings.without_mask", encoding=names[each.encoding])
+        for each in measured
+        if each.is_rounding
+    ]
+    listed, count = _listed(t, without), len(measured)
+    if len(without) == 1:
+        said = [t("permutation.encodings.only", count=count, encoding=listed)]
+    else:
+        said = [t("permutation.encodings.several", count=count, encodings=listed)]
+    if is_added(e):
+        of_X, of_P = (float(lengths.mean()) for lengths in _lengths(e, is_scaled))
+        name = t("permutation.encodings.scaled_X") if is_scaled else "X"
+        X, P = f"{of_X:.3g}", f"{of_P:.3g}"
+        said.append(t("permutation.encodings.size", name=name, X=X, P=P))
+    if e.encoding == "learned":
+        rows, columns = learned_positions(e.seed)[:, : e.d_model].shape
+        said.append(t("permutation.encodings.rows", rows=rows, columns=columns))
+    if e.encoding in ("sinusoidal", "rotary"):
+        changes = shift_changes(e, SHIFTS)
+        rotary, sinusoidal = (number(float(changes[of].max())) for of in ("rotary", "sinusoidal"))
+        said.append(
+            t(
+                "permutation.encodings.shifts",
+                most=SHIFTS[-1],
+                rotary=rotary,
+                sinusoidal=sinusoidal,
+            )
+        )
+    if e.encoding == "alibi":
+        slopes = positions.alibi_slopes(e.n_heads)
+        steepest, flattest = f"{slopes.max():.3g}", f"{slopes.min():.3g}"
+        if e.n_heads == 1:
+            said.append(t("permutation.encodings.slope", slope=steepest))
+        else:
+            said.append(t("permutation.encodings.slopes", steepest=steepest, flattest=flattest))
+    return said
+
+
+# --- the search
+
+
+def n_moving(e: Experiment) -> int:
+    """Of how many tokens all orders are tried; those behind them stay where they are."""
+    return min(e.n_tokens, MOST_TRIED)
+
+
+def search_name(t: Texts, e: Experiment) -> str:
+    """What the button does."""
+    count = f"{n_orders(n_moving(e)):,}"
+    if e.n_tokens == n_moving(e):
+        return t("permutation.search.try_all", count=count)
+    return t("permutation.search.try_some", count=count, moving=n_moving(e))
+
+
+def search_told(t: Texts, found: Search) -> str:
+    """How far the search is."""
+    tried, count = f"{found.n_tried:,}", f"{found.n_orders:,}"
+    return t("permutation.search.progress", tried=tried, count=count)
+
+
+def search_figure(t: Texts, e: Experiment, found: Search, theme: Theme) -> Figure:
+    """The gap of every order that was tried, smallest first, beside the size of the output."""
+    places = np.unique(np.linspace(0, found.n_tried - 1, _MOST_POINTS).astype(int))
+    reach = max(float(np.abs(e.trace().attention.output).max()), found.gap) or 1.0
+    panel = Chart(
+        t("permutation.search.figure"),
+        t("permutation.search.orders"),
+        t("permutation.search.gap"),
+        [Line(t("permutation.search.gap"), places + 1, np.sort(found.gaps)[places])],
+        y_range=(-0.03 * reach, 1.03 * reach),
+    )
+    return figure([panel], theme)
+
+
+def search_found(t: Texts, e: Experiment, found: Search | None, order: Order) -> list[str]:
+    """What the search gave; before it, what the order of the first step does."""
+    if e.n_tokens == 1:
+        return [t("permutation.order.single")]
+    total = f"{n_orders(e.n_tokens):,}"
+    if found is None:
+        gap = number(float(gaps(e, [order])[0]))
+        return [t("permutation.search.untried", n_tokens=e.n_tokens, total=total, gap=gap)]
+    count = f"{found.n_tried:,}"
+    if n_moving(e) == e.n_tokens:
+        said = [t("permutation.search.all_tried", count=count)]
+    else:
+        moving = n_moving(e)
+        said = [t("permutation.search.some_tried", count=count, moving=moving, total=total)]
+    if found.n_changing == 0:
+        bound = number(rounding(e).output)
+        return [*said, t("permutation.search.none", gap=number(found.gap), bound=bound)]
+    tokens = _listed(t, [escaped(e.tokens[token]) for token in found.order])
+    changing = f"{found.n_changing:,}"
+    said.append(
+        t("permutation.search.most", changing=changing, gap=number(found.gap), order=tokens)
+    )
+    return [*said, *blamed(t, e, found.order)]
