@@ -50,19 +50,35 @@ def draw_encodings(t: Texts) -> None:
     """Which encodings make places matter, and what each of them looks like."""
     choose_encoding(t)
     e = session.experiment()
-    is_scaled = False
-    if permutation.is_added(e):
-        label, help = t("permutation.encodings.scale"), t("permutation.encodings.scale_help")
-        is_scaled = lesson.switch("permutation.is_scaled", label, help=help)
-    if e.encoding == "alibi":
-        controls.heads(t)
     measured = encoding_gaps(e)
     st.markdown(permutation.gap_table(t, e, measured))
-    head, theme = session.head(), shell.theme()
-    figure = permutation.encoding_figure(t, e, head, theme, is_scaled=is_scaled)
-    if figure:
-        lesson.plot("permutation.figure", figure, t("permutation.encodings.alt"))
+    is_scaled = draw_encoding(t)
     lesson.found(t, *permutation.encodings_found(t, e, measured, is_scaled=is_scaled))
+
+
+def draw_encoding(t: Texts) -> bool:
+    """The encoding, or what it does; gives whether X is taken times √d_model."""
+    e = session.experiment()
+    if e.encoding == "none":
+        return False
+    is_scaled, shown = False, "encoding"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if e.encoding != "alibi":
+            names = permutation.picture_names(t)
+            label = t("permutation.encodings.picture")
+            shown = lesson.choose("permutation.picture", label, names, is_label_shown=False)
+        if e.encoding in ("rotary", "alibi"):
+            controls.heads(t)
+        else:
+            label, help = t("permutation.encodings.scale"), t("permutation.encodings.scale_help")
+            is_scaled = lesson.switch("permutation.is_scaled", label, help=help)
+    head, theme = session.head(), shell.theme()
+    if shown == "encoding":
+        figure = permutation.encoding_figure(t, e, head, theme)
+    else:
+        figure = permutation.effect_figure(t, e, head, theme, is_scaled=is_scaled)
+    lesson.plot("permutation.figure", figure, t("permutation.encodings.alt"))
+    return is_scaled
 
 
 def draw_search(t: Texts) -> None:

@@ -36,7 +36,7 @@ from playground.texts import Texts, escaped
 POSITIONS = 64  # that are drawn of an encoding
 SHIFTS = range(1, 65)  # by which all positions are moved
 
-_THIRD_PANEL, _FOURTH_PANEL = 2, 4  # the first of their colours: those of few columns are others
+_OTHER_COLOURS = 2  # the first that the panel beside does not use
 _MOST_LETTERS = 12  # of a token on a button
 _MOST_POINTS = 300  # of the curve of all gaps
 
@@ -358,6 +358,14 @@ def encoding_names(t: Texts) -> dict[Encoding, str]:
     }
 
 
+def picture_names(t: Texts) -> dict[str, str]:
+    """What can be seen of an encoding."""
+    return {
+        "encoding": t("permutation.encodings.picture_encoding"),
+        "effect": t("permutation.encodings.picture_effect"),
+    }
+
+
 def is_added(e: Experiment) -> bool:
     """Whether the encoding is a table that is added to X."""
     return e.encoding in ("sinusoidal", "learned")
@@ -384,39 +392,43 @@ def gap_table(t: Texts, e: Experiment, measured: Sequence[EncodingGap]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def encoding_figure(
-    t: Texts, e: Experiment, head: int, theme: Theme, *, is_scaled: bool
-) -> Figure | None:
-    """The encoding as a heatmap and as curves, and what it is measured by; None without one.
+def encoding_figure(t: Texts, e: Experiment, head: int, theme: Theme) -> Figure:
+    """The encoding as a heatmap and as curves.
 
     Args:
         t: The reader's language.
-        e: Whose encoding to show.
+        e: With an encoding other than "none".
         head: Whose ALiBi to show as a heatmap.
+        theme: Light or dark.
+    """
+    panels: dict[Encoding, Callable[[], list[Panel]]] = {
+        "sinusoidal": lambda: _table_panels(t, e, positions.sinusoidal(POSITIONS, e.d_model)),
+        "learned": lambda: _table_panels(t, e, _learned(e)),
+        "rotary": lambda: _table_panels(t, e, _turns(e.d_k)),
+        "alibi": lambda: _bias_panels(t, e, head),
+    }
+    return figure(panels[e.encoding](), theme)
+
+
+def effect_figure(t: Texts, e: Experiment, head: int, theme: Theme, *, is_scaled: bool) -> Figure:
+    """What an encoding other than ALiBi does: to scores, or among its rows, and to lengths.
+
+    Args:
+        t: The reader's language.
+        e: With a sinusoidal, learned or rotary encoding.
+        head: Whose queries are turned.
         theme: Light or dark.
         is_scaled: Whether X is multiplied by √d_model before the encoding is added.
     """
-    panels: dict[Encoding, Callable[[], list[Panel]]] = {
-        "none": list,
-        "sinusoidal": lambda: [
-            *_table_panels(t, e, positions.sinusoidal(POSITIONS, e.d_model)),
-            _length_panel(t, e, is_scaled),
-            _shift_panel(t, e),
-        ],
-        "learned": lambda: [
-            *_table_panels(t, e, learned_positions(e.seed)[:, : e.d_model]),
-            _length_panel(t, e, is_scaled),
-            _likeness_panel(t, learned_positions(e.seed)[:, : e.d_model]),
-        ],
-        "rotary": lambda: [
-            *_table_panels(t, e, _turns(e.d_k)),
-            _turned_panel(t, e, head),
-            _shift_panel(t, e),
-        ],
-        "alibi": lambda: _bias_panels(t, e, head),
-    }
-    drawn = panels[e.encoding]()
-    return figure(drawn, theme) if drawn else None
+    lengths = _length_panel(t, e, is_scaled) if is_added(e) else _turned_panel(t, e, head)
+    other = _likeness_panel(t, e) if e.encoding == "learned" else _shift_panel(t, e)
+    return figure([other, lengths], theme)
+
+
+def _learned(e: Experiment) -> FloatArray:
+    """(12, d_model): the whole table of this seed."""
+    table: FloatArray = learned_positions(e.seed)[:, : e.d_model]
+    return table
 
 
 def _table_panels(t: Texts, e: Experiment, table: FloatArray) -> list[Panel]:
@@ -424,7 +436,7 @@ def _table_panels(t: Texts, e: Experiment, table: FloatArray) -> list[Panel]:
     places = np.arange(len(table))
     numbers = [str(column + 1) for column in range(table.shape[1])]
     curves = [
-        Line(t("permutation.encodings.column", number=number), places, column, index)
+        Line(number, places, column, index)
         for index, (number, column) in enumerate(zip(numbers, table.T, strict=True))
     ]
     column, position = t("permutation.encodings.columns"), t("permutation.encodings.position")
@@ -466,17 +478,18 @@ def _turned_panel(t: Texts, e: Experiment, head: int) -> Chart:
 def _bars(t: Texts, lengths: Mapping[str, FloatArray]) -> Chart:
     """Lengths of rows beside each other, token by token."""
     lines = [
-        Line(name, [str(place + 1) for place in range(len(of))], of, _THIRD_PANEL + index, "bars")
+        Line(name, [str(place + 1) for place in range(len(of))], of, index, "bars")
         for index, (name, of) in enumerate(lengths.items())
     ]
     title, token = t("permutation.encodings.lengths"), t("permutation.encodings.token")
     return Chart(title, token, "", lines)
 
 
-def _likeness_panel(t: Texts, table: FloatArray) -> Map:
-    """How much every two rows of a table have in common."""
+def _likeness_panel(t: Texts, e: Experiment) -> Map:
+    """How much every two rows of the learned table have in common."""
+    table = _learned(e)
     position = t("permutation.encodings.position")
-    return Map(t("permutation.encodings.likeness"), table @ table.T, position, "")
+    return Map(t("permutation.encodings.likeness"), table @ table.T, position, position)
 
 
 def _lengths(e: Experiment, is_scaled: bool) -> tuple[FloatArray, FloatArray]:
@@ -496,7 +509,7 @@ def _shift_panel(t: Texts, e: Experiment) -> Chart:
         "",
         [
             Line(names[encoding], SHIFTS, np.where(change > 0, change, np.nan), colour)
-            for colour, (encoding, change) in enumerate(changes.items(), _FOURTH_PANEL)
+            for colour, (encoding, change) in enumerate(changes.items(), _OTHER_COLOURS)
         ],
         is_y_log=True,
     )
@@ -517,10 +530,7 @@ def _bias_panels(t: Texts, e: Experiment, head: int) -> list[Panel]:
             t("permutation.encodings.bias_curves"),
             t("permutation.encodings.distance"),
             "",
-            [
-                Line(t("permutation.encodings.head", number=index + 1), distances, of[0], index)
-                for index, of in enumerate(bias)
-            ],
+            [Line(str(index + 1), distances, of[0], index) for index, of in enumerate(bias)],
             x_marks=[e.n_tokens - 0.5],
         ),
     ]
@@ -551,7 +561,7 @@ def encodings_found(
         X, P = f"{of_X:.3g}", f"{of_P:.3g}"
         said.append(t("permutation.encodings.size", name=name, X=X, P=P))
     if e.encoding == "learned":
-        rows, columns = learned_positions(e.seed)[:, : e.d_model].shape
+        rows, columns = _learned(e).shape
         said.append(t("permutation.encodings.rows", rows=rows, columns=columns))
     if e.encoding in ("sinusoidal", "rotary"):
         changes = shift_changes(e, SHIFTS)
