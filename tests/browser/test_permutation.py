@@ -1,9 +1,13 @@
 """The lesson on order as a learner does it: rows carried by hand and by key."""
 
+from dataclasses import replace
+from itertools import permutations
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from attention_core import Experiment
+from attention_core.permutation import compare
 from playground import link
 from tests.browser.conftest import Server
 from tests.browser.driver import Playground, reads_as
@@ -37,6 +41,11 @@ def assert_shows(lesson: Playground, matrix: str, values) -> None:
             assert reads_as(text, number), (matrix, row, column, text, number)
 
 
+def pick(lesson: Playground, name: str) -> None:
+    with lesson.one_run():
+        lesson.page.get_by_role("radio", name=name, exact=True).click()
+
+
 def test_rows_are_carried_by_hand_and_by_key_and_the_output_goes_along(lesson: Playground):
     measured = lesson.page.get_by_test_id("stAlert")
     names(lesson).first.scroll_into_view_if_needed()
@@ -60,6 +69,22 @@ def test_rows_are_carried_by_hand_and_by_key_and_the_output_goes_along(lesson: P
     expect(names(lesson)).to_have_text(["我", "喜欢", "苹果"])
     expect(names(lesson).nth(2)).to_be_focused()
     expect(measured).to_contain_text("own order")
+
+    pick(lesson, "Search")
+    lesson.press("Try all 6 orders")
+    expect(measured).to_contain_text("none of these orders changes the output")
+    pick(lesson, "Encodings")
+    expect(measured).to_contain_text("“None” without a mask")
+    pick(lesson, "Rotary")
+    pick(lesson, "Search")
+    lesson.press("Try all 6 orders")
+    expect(measured).to_contain_text("5 of them change the output")
+    lesson.press("Look at this order in the first step")
+
+    rotary = replace(APPLE, encoding="rotary")
+    worst = max(permutations(range(3)), key=lambda order: compare(rotary, order).output_gap)
+    expect(names(lesson)).to_have_text([APPLE.tokens[token] for token in worst])
+    assert_shows(lesson, "difference", compare(rotary, worst).output_difference)
 
 
 def test_escape_and_a_row_that_is_let_go_where_it_was_change_nothing(lesson: Playground):
