@@ -367,7 +367,7 @@ def test_scores_of_rotary_stay_where_all_positions_move_and_sinusoidal_ones_do_n
     e = random(4, n_heads=1)
     changes = shift_changes(e, [1, 30])
 
-    assert changes["rotary"].max() < 1e-13
+    assert 0 < changes["rotary"].max() < 1e-13  # turned, so that it is rounded otherwise
     assert changes["sinusoidal"].min() > 1e-3
     angles = (np.arange(4)[:, None] + 30) / 10_000.0 ** (np.array([0, 2]) / 4)
     P = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(4, 4)

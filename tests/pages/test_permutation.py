@@ -168,6 +168,8 @@ def test_a_search_is_done_once_for_an_experiment():
     app.set("permutation.encoding", "learned")
     assert "All 6 orders are tried" in found(app)
     assert app.test.session_state["work"]["settings"]["permutation.searched"] is result
+    app.set("permutation.encoding", "none").press("Try all 6 orders")
+    assert "none of these orders changes the output" in found(app)
 
 
 def test_the_order_that_was_found_is_taken_to_the_first_step():

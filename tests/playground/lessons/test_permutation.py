@@ -157,6 +157,7 @@ def test_weights_may_go_along_where_the_output_does_not():
 
     assert "more than rounding: what a token gets" in sentences[0]
     assert "The weights went along too" in sentences[1]
+    assert "invariance" in sentences[2]  # the mean of x + p is that of any order
 
 
 def test_weights_may_differ_where_the_output_does_not():
@@ -168,6 +169,15 @@ def test_weights_may_differ_where_the_output_does_not():
     assert "no more than rounding" in output
     assert "did not go along" in weights
     assert "invariance" in mean
+
+
+def test_each_gap_is_held_against_what_rounding_may_do_to_it():
+    # Values so large that a gap of the weights would be rounding, were it one of the output.
+    e = replace(APPLE, W_Q=1e-9 * APPLE.W_Q, W_V=1e6 * APPLE.W_V, encoding="rotary")
+    bound, gap = rounding(e), compare(e, (2, 0, 1)).weights_gap
+    assert bound.weights < gap < bound.output
+
+    assert "did not go along" in said("en", e, (2, 0, 1))[1]
 
 
 @every_language
