@@ -27,16 +27,7 @@ t = shell.open_page(has_board=True)
 def draw_order(t: Texts) -> None:
     """Tokens reordered before and after the computing, and what is left between the two."""
     e = session.experiment()
-    reorder(t)
-    shown = lesson.choose(
-        "permutation.shown",
-        t("permutation.order.shown"),
-        {
-            "output": t("permutation.order.shown_output"),
-            "weights": t("permutation.order.shown_weights"),
-        },
-        is_label_shown=False,
-    )
+    shown = reorder(t)
     compared = compare(e, session.order())
     if shown == "output":
         lesson.show(t, permutation.of_output(t, e, compared))
@@ -99,17 +90,25 @@ def draw_search(t: Texts) -> None:
 # --- inputs
 
 
-def reorder(t: Texts) -> None:
-    """Other orders at one press; single rows are carried on the board."""
+def reorder(t: Texts) -> str:
+    """Other orders at one press; single rows are carried on the board. Gives what to compare."""
     e = session.experiment()
     is_single = e.n_tokens == 1
     with st.container(horizontal=True, vertical_alignment="bottom"):
         button(t("permutation.order.shuffle"), ":material/shuffle:", shuffle, is_single)
         button(t("permutation.order.reverse"), ":material/swap_vert:", reverse, is_single)
         button(t("permutation.order.back"), ":material/undo:", back, is_single)
+        shown = lesson.choose(
+            "permutation.shown",
+            t("permutation.order.shown"),
+            permutation.compared_names(t),
+            is_label_shown=False,
+        )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         names = permutation.token_names(e)
         pair = lesson.choose_several("permutation.pair", t("permutation.order.pair"), names)
         button(t("permutation.order.swap"), ":material/swap_calls:", swap, len(pair) != 2, *pair)
+    return shown
 
 
 def button(

@@ -81,6 +81,7 @@ def exhibit_data(t: Texts, exhibit: Exhibit) -> dict[str, Any]:
         "softmax": None,
         "sentences": [],
         "axes": {axis: list(labels) for axis, labels in exhibit.axes.items()},
+        "places": {axis: list(tokens) for axis, tokens in exhibit.places.items()},
         "texts": t.group("board") | ({} if is_yours else {"hint": t("exhibit.hint")}),
     }
 

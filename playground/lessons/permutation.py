@@ -37,7 +37,7 @@ POSITIONS = 64  # that are drawn of an encoding
 SHIFTS = range(1, 65)  # by which all positions are moved
 
 _OTHER_COLOURS = 2  # the first that the panel beside does not use
-_MOST_LETTERS = 12  # of a token on a button
+_MOST_LETTERS = 12  # of a token on a button or in a sentence
 _MOST_POINTS = 300  # of the curve of all gaps
 
 
@@ -45,7 +45,7 @@ _MOST_POINTS = 300  # of the curve of all gaps
 
 
 def token_names(e: Experiment) -> dict[int, str]:
-    """Each token by its place, for a button: cut short, and numbered where it is repeated."""
+    """Each token by its place, as Markdown: cut short, and numbered where it is repeated."""
     names = {}
     for place, token in enumerate(e.tokens):
         short = token if len(token) <= _MOST_LETTERS else f"{token[:_MOST_LETTERS]}…"
@@ -53,6 +53,14 @@ def token_names(e: Experiment) -> dict[int, str]:
         if e.tokens.count(token) > 1:
             names[place] += f" ({place + 1})"
     return names
+
+
+def compared_names(t: Texts) -> dict[str, str]:
+    """What can be compared."""
+    return {
+        "output": t("permutation.order.shown_output"),
+        "weights": t("permutation.order.shown_weights"),
+    }
 
 
 def shuffle(order: Order, seed: int) -> Order:
@@ -138,6 +146,7 @@ def of_output(t: Texts, e: Experiment, compared: Comparison) -> Exhibit:
             ),
         ],
         _axes(t, e, compared.order),
+        {"tokens_moved": compared.order},
     )
 
 
@@ -208,6 +217,7 @@ def of_weights(t: Texts, e: Experiment, compared: Comparison, head: int) -> Exhi
             ),
         ],
         _axes(t, e, compared.order),
+        {"tokens_moved": compared.order},
     )
 
 
@@ -275,7 +285,7 @@ def order_found(t: Texts, e: Experiment, compared: Comparison) -> list[str]:
         said.append(t("permutation.order.output_same", gap=output))
     else:
         worst = int(np.abs(compared.output_difference).max(axis=-1).argmax())
-        token = escaped(e.tokens[compared.order[worst]])
+        token = token_names(e)[compared.order[worst]]
         said.append(t("permutation.order.output_differs", gap=output, token=token))
     if compared.weights_gap <= bound.weights:
         said.append(t("permutation.order.weights_same", gap=weights))
@@ -637,7 +647,8 @@ def search_found(t: Texts, e: Experiment, found: Search | None, order: Order) ->
     if found.n_changing == 0:
         bound = number(rounding(e).output)
         return [*said, t("permutation.search.none", gap=number(found.gap), bound=bound)]
-    tokens = _listed(t, [escaped(e.tokens[token]) for token in found.order])
+    names = token_names(e)
+    tokens = _listed(t, [names[token] for token in found.order])
     changing = f"{found.n_changing:,}"
     said.append(
         t("permutation.search.most", changing=changing, gap=number(found.gap), order=tokens)

@@ -61,6 +61,9 @@ def test_rows_are_carried_by_hand_and_by_key_and_the_output_goes_along(lesson: P
     assert_shows(lesson, "output_reordered", output[[2, 0, 1]])
     assert_shows(lesson, "output_of_reordered", output[[2, 0, 1]])
     assert lesson.experiment().tokens == APPLE.tokens
+    lesson.page.get_by_role("button", name="Follow “喜欢” from X to the output").click()
+    for matrix in ("X_reordered", "output_before", "output_reordered", "output_of_reordered"):
+        expect(lesson.matrix(matrix).locator("tr.followed")).to_contain_text("喜欢")
 
     names(lesson).nth(0).focus()
     lesson.page.keyboard.press("Alt+ArrowDown")

@@ -77,6 +77,7 @@ export class Sheet {
    */
   paint(matrix, scene) {
     this.matrix = matrix;
+    this.places = scene.data.places?.[matrix.rows];
     this.isUnlabelled = true;
     this.isStale = !this.isInView && !scene.isFinal;
     if (this.isStale) {
@@ -203,7 +204,7 @@ export class Sheet {
 
   /** Lights the row of a token that is followed. @param {number | null} token */
   follow(token) {
-    const row = this.matrix.rows === "tokens" ? token : null;
+    const row = this.matrix.rows === "tokens" ? token : (this.places?.indexOf(token) ?? null);
     this.rows.forEach((each, index) => each.node.classList.toggle("followed", index === row));
   }
 }

@@ -40,6 +40,8 @@ import { Sheet, kindOf } from "./sheet.js";
  * @property {{kind: string, row: number | null, text: string}[]} sentences
  * @property {{id: string, title: string}[]} stages
  * @property {Record<string, string[]>} axes
+ * @property {Record<string, number[]>} [places] which token is at each place of an axis along
+ *   which they stand in another order
  * @property {Record<string, string>} texts
  * @property {Record<string, Record<string, string[]>>} palette
  * @property {{value: number, tokens: number}} limits
