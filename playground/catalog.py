@@ -28,6 +28,13 @@ LESSONS = (
         "lessons",
         ("heads", "fused", "shapes", "view", "grouped"),
     ),
+    Lesson(
+        "permutation",
+        "pages/permutation.py",
+        ":material/swap_vert:",
+        "lessons",
+        ("order", "encodings", "search"),
+    ),
 )
 
 
