@@ -28,6 +28,13 @@ LESSONS = (
         "lessons",
         ("heads",),
     ),
+    Lesson(
+        "masks",
+        "pages/masks.py",
+        ":material/filter_alt:",
+        "lessons",
+        ("patterns",),
+    ),
 )
 
 

@@ -105,8 +105,12 @@ def choose(
     default: T | None = None,
     help: str | None = None,
     is_label_shown: bool = True,
+    then: Callable[[], None] | None = None,
 ) -> T:
-    """One of a few, all in sight. `options` gives each its name; the first is the default."""
+    """One of a few, all in sight. `options` gives each its name; the first is the default.
+
+    `then` is called once another one is set, for what follows from it.
+    """
     first = next(iter(options)) if default is None else default
     chosen = session.setting(key, first)
     chosen = chosen if chosen in options else first
@@ -120,7 +124,7 @@ def choose(
         help=help,
         label_visibility="visible" if is_label_shown else "collapsed",
         on_change=answering(_keep, on=BOARD),
-        args=(key,),
+        args=(key, then),
     )
     return chosen
 
@@ -164,8 +168,9 @@ def choose_several(
     *,
     default: Sequence[T] = (),
     help: str | None = None,
+    then: Callable[[], None] | None = None,
 ) -> list[T]:
-    """Any number of a few, in their order."""
+    """Any number of a few, in their order. `then` as for `choose`."""
     kept = session.setting(key, list(default))
     chosen = [option for option in options if option in kept]
     st.session_state[key] = chosen
@@ -177,7 +182,7 @@ def choose_several(
         key=key,
         help=help,
         on_change=answering(_keep, on=BOARD),
-        args=(key,),
+        args=(key, then),
     )
     return chosen
 
@@ -191,8 +196,12 @@ def slide(
     default: Number,
     step: Number | None = None,
     help: str | None = None,
+    then: Callable[[], None] | None = None,
 ) -> Number:
-    """A number on a slider. Where there is but one, it is written instead, as a slider fails."""
+    """A number on a slider. Where there is but one, it is written instead, as a slider fails.
+
+    `then` as for `choose`.
+    """
     value = min(max(session.setting(key, default), low), high)
     if low == high:
         st.markdown(f"{label}: {value}")
@@ -206,7 +215,7 @@ def slide(
         key=key,
         help=help,
         on_change=answering(_keep, on=BOARD),
-        args=(key,),
+        args=(key, then),
     )
     return value
 
@@ -289,7 +298,9 @@ def _commit(key: str, drawn: T | None, commit: Callable[[T], None]) -> None:
         commit(value)
 
 
-def _keep(key: str) -> None:
+def _keep(key: str, then: Callable[[], None] | None = None) -> None:
     value = st.session_state.get(key)  # gone where a late message comes from a page that was left
     if value is not None:
         session.set_setting(key, value)
+        if then:
+            then()
