@@ -19,8 +19,8 @@ import torch.nn.functional as F
 may_attend = torch.tensor({may_attend})
 output = F.scaled_dot_product_attention(q, k, v, attn_mask=may_attend)
 
-# mha: torch.nn.MultiheadAttention(d_model, n_heads, batch_first=True); x: (1, {n}, d_model).
-# True = blocked.
+# mha = torch.nn.MultiheadAttention(d_model, n_heads, batch_first=True)
+# x: (1, {n}, d_model). True = blocked.
 is_blocked = torch.tensor({is_blocked})
 is_padding = torch.tensor([{is_padding}])
 output, weights = mha(x, x, x, attn_mask=is_blocked, key_padding_mask=is_padding)
@@ -59,6 +59,4 @@ def _literal(table: BoolArray) -> str:
 
 
 def _row(row: BoolArray) -> str:
-    cells = [str(bool(cell)) for cell in row]
-    width = 5 if len(set(cells)) > 1 or cells[0] == "False" else 4
-    return "[" + ", ".join(cell.rjust(width) for cell in cells) + "]"
+    return "[" + ", ".join(str(bool(cell)).rjust(5) for cell in row) + "]"

@@ -33,7 +33,7 @@ LESSONS = (
         "pages/masks.py",
         ":material/filter_alt:",
         "lessons",
-        ("patterns",),
+        ("patterns", "spellings", "polarity", "leaks", "cross", "cache"),
     ),
 )
 

@@ -127,6 +127,22 @@ def instead(t: Texts, e: Experiment) -> str:
     return "" if forbidding(e)[1] else t("masks.instead")
 
 
+def index(number: int) -> int:
+    """Where the token of this number stands, counted from 0."""
+    return number - 1
+
+
+def half(e: Experiment) -> int:
+    """A split that leaves tokens on both sides, where there are two."""
+    return (e.n_tokens + 1) // 2
+
+
+def short(value: float, digits: int = 2) -> str:
+    """A size in a sentence: 0.497, 1.2e−7."""
+    text, _, exponent = f"{value:.{digits}g}".partition("e")
+    return (f"{text}e{int(exponent)}" if exponent else text).replace("-", "−")
+
+
 def named(e: Experiment, token: int) -> str:
     """One token in a sentence, told apart from those of the same text."""
     return escaped(narrate.names(e.tokens)[token])
