@@ -139,7 +139,7 @@ def buckets(
     if n_buckets < 2:
         raise RangeError("n_buckets", n_buckets, 2, _UNBOUNDED)
     if n_buckets % 2:
-        raise DivisibilityError("n_buckets", n_buckets, "a pair", 2)
+        raise DivisibilityError("n_buckets", n_buckets, "2", 2)
     if n_rounds < 1:
         raise RangeError("n_rounds", n_rounds, 1, _UNBOUNDED)
     R = rng.standard_normal((n_rounds, vectors.shape[1], n_buckets // 2))
