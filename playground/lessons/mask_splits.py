@@ -211,8 +211,15 @@ def cache_found(t: Texts, e: Experiment, g: Growth, *, is_causal: bool) -> list[
     sizes = (n, e.d_model, e.d_k, e.d_k)
     if is_causal:
         gap = float(np.abs(g.after.output[-1:] - g.new.output).max())
-        counts = {"full": n_multiply_adds(*sizes), "cached": n_multiply_adds_cached(*sizes)}
-        said.append(t("masks.cache.saved", reused=g.n_reused, gap=short(gap), **counts))
+        said.append(
+            t(
+                "masks.cache.saved",
+                reused=g.n_reused,
+                gap=short(gap),
+                full=n_multiply_adds(*sizes),
+                cached=n_multiply_adds_cached(*sizes),
+            )
+        )
         said.append(_training(t, n, e))
     elif n_moved:
         said.append(t("masks.cache.stale"))

@@ -90,9 +90,9 @@ def patterns_found(t: Texts, e: Experiment, trace: ExperimentTrace, head: int) -
     steps = trace.attention.head(head)
     allowed, n = steps.allowed, e.n_tokens
     forced = int(np.count_nonzero(steps.weights[~allowed] == 0))
-    counts = {"allowed": int(allowed.sum()), "pairs": n * n}
     if forced:
-        said = [t("masks.patterns.forced", forced=forced, **counts)]
+        count = int(allowed.sum())
+        said = [t("masks.patterns.forced", allowed=count, pairs=n * n, forced=forced)]
     else:
         said = [t("masks.patterns.all", pairs=n * n)]
     empty = np.flatnonzero(~allowed.any(axis=-1))
