@@ -110,8 +110,8 @@ def random_keys(
     """
     n_k = n_q if n_k is None else n_k
     _check_counts(n_q=n_q, n_k=n_k, n_random=n_random)
-    ranks = rng.random((n_q, n_k)).argsort(axis=-1).argsort(axis=-1)  # a shuffle of each row
-    return ranks < n_random
+    shuffled = rng.permuted(np.tile(np.arange(n_k), (n_q, 1)), axis=-1)  # each row by itself
+    return shuffled < n_random
 
 
 def buckets(

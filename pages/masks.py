@@ -26,13 +26,8 @@ def draw_patterns(t: Texts) -> None:
         "hashed": t("masks.patterns.hashed"),
     }
     chosen = masks.pattern(session.experiment(), session.setting)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        lesson.choose_several(
-            "masks.kinds", t("masks.patterns.kinds"), kinds, default=chosen.kinds, then=lay
-        )
-        if len(chosen.kinds) > 1:
-            how = {"and": t("masks.patterns.and"), "or": t("masks.patterns.or")}
-            lesson.choose("masks.how", t("masks.patterns.how"), how, default=chosen.how, then=lay)
+    label = t("masks.patterns.kinds")
+    lesson.choose_several("masks.kinds", label, kinds, default=chosen.kinds, then=lay)
     sizes(t, session.experiment(), chosen)
     controls.heads(t)
     e, head = session.experiment(), session.head()
@@ -47,9 +42,12 @@ def draw_patterns(t: Texts) -> None:
 
 
 def sizes(t: Texts, e: Experiment, chosen: Pattern) -> None:
-    """The sizes of the patterns that are chosen."""
+    """How the patterns that are chosen go together, and their sizes."""
     n = e.n_tokens
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        if len(chosen.kinds) > 1:
+            how = {"and": t("masks.patterns.and"), "or": t("masks.patterns.or")}
+            lesson.choose("masks.how", t("masks.patterns.how"), how, default=chosen.how, then=lay)
         if "padding" in chosen.kinds:
             size(t("masks.patterns.n_padding"), "masks.n_padding", 0, n, chosen.n_padding)
         if {"window", "bigbird"} & {*chosen.kinds}:
@@ -106,6 +104,7 @@ def draw_spellings(t: Texts) -> None:
     controls.heads(t)
     tell(masks.instead(t, e))
     spelt = mask_spellings.spelt(e, e.trace(), session.head(), precision, is_emptied=is_emptied)
+    tell(mask_spellings.rows_told(t, e))
     lesson.show(t, mask_spellings.spellings(t, e, spelt))
     lesson.found(t, *mask_spellings.spellings_found(t, e, spelt))
 

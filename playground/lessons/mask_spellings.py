@@ -26,6 +26,8 @@ from playground.lessons.masks import named, short
 from playground.pipeline import Matrix, axis_labels
 from playground.texts import Texts
 
+MOST_ROWS = 5  # on the board of the spellings, which has six matrices or more
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Spelt:
@@ -61,7 +63,8 @@ def spelt(
 
 
 def spellings(t: Texts, e: Experiment, s: Spelt) -> Exhibit:
-    """For each spelling masked scores and weights; ours too, where a row is empty."""
+    """For each spelling the last rows of scores and weights; ours too, where a row is empty."""
+    rows = "tokens" if e.n_tokens <= MOST_ROWS else "tokens_last"
     names = {
         "boolean": t("masks.spellings.boolean"),
         "additive": t("masks.spellings.additive"),
@@ -78,8 +81,8 @@ def spellings(t: Texts, e: Experiment, s: Spelt) -> Exhibit:
             id,
             "",
             stage,
-            values.astype(np.float64),
-            "tokens",
+            values[-MOST_ROWS:].astype(np.float64),
+            rows,
             "tokens",
             operation={"kind": "told", "text": told},
             are_weights=id.endswith("weights"),
@@ -121,8 +124,15 @@ def spellings(t: Texts, e: Experiment, s: Spelt) -> Exhibit:
         f"masks.spellings.{s.precision}",
         names | {"ours": t("masks.spellings.ours")},
         matrices if s.allowed.any(axis=-1).all() else [*matrices, ours],
-        axis_labels(e),
+        axis_labels(e) | {"tokens_last": e.tokens[-MOST_ROWS:]},
     )
+
+
+def rows_told(t: Texts, e: Experiment) -> str:
+    """That not all rows are on the board, where there are many; else nothing."""
+    if e.n_tokens <= MOST_ROWS:
+        return ""
+    return t("masks.spellings.rows", shown=MOST_ROWS, count=e.n_tokens)
 
 
 def _reach(scores: FloatArray) -> float:

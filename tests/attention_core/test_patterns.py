@@ -67,6 +67,12 @@ def test_a_pattern_becomes_rules_where_the_mask_has_them(kinds, how, expected):
     assert e.mask.kinds == expected
 
 
+def test_cells_that_were_painted_are_forgotten():
+    laid = Pattern(("causal",)).laid(experiment(kinds=("painted",), painted=((0, 0, False),)))
+
+    assert laid.mask == Mask(("causal",))
+
+
 def test_rules_take_their_sizes_and_leave_the_others():
     laid = Pattern(("window",), n_padding=3, before=2, after=0).laid(experiment(n_padding=4))
 

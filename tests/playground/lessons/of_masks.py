@@ -19,11 +19,15 @@ SEVERAL = replace(
 )
 EMPTY_ROW = Experiment.from_preset("cat").with_painted([(1, key) for key in range(3)], False)
 LARGE = Experiment.from_preset("cat").with_cell("X", (0, 0), 1e6)
+LONG = Experiment.from_preset("random").resized(n_tokens=12)
 EXPERIMENTS = (Experiment.from_preset(), SMALLEST, SEVERAL, EMPTY_ROW, LARGE)
 
 
 def exhibits():
     t = Texts("en")
+    long = mask_spellings.spelt(LONG, LONG.trace(), 0, "float32", is_emptied=True)
+    yield mask_spellings.spellings(t, LONG, long)
+    yield mask_splits.cache(t, LONG, growth(LONG, 0, is_causal=True))
     for e in EXPERIMENTS:
         trace = e.trace()
         for chosen in (Pattern(), Pattern(("causal",)), Pattern(("bigbird", "hashed"), how="or")):

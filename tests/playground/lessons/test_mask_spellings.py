@@ -55,6 +55,22 @@ def test_the_board_shows_each_spelling_as_numpy_has_it(precision):
     assert not of["ours_weights"][2].any()
 
 
+@every_language
+def test_of_many_rows_the_last_ones_are_shown_and_it_is_said(language):
+    words, long = Texts(language), APPLE.resized(n_tokens=12)
+    s = spelt(long)
+
+    exhibit = mask_spellings.spellings(words, long, s)
+
+    assert exhibit.axes["tokens_last"] == long.tokens[7:]
+    for matrix in exhibit.matrices:
+        assert (matrix.rows, matrix.values.shape) == ("tokens_last", (5, 12))
+    np.testing.assert_array_equal(exhibit.matrices[1].values, s.weights["boolean"][7:])
+    told = words("masks.spellings.rows", shown=5, count=12)
+    assert mask_spellings.rows_told(words, long) == told
+    assert mask_spellings.rows_told(words, APPLE) == ""
+
+
 @pytest.mark.parametrize("e", EXPERIMENTS)
 def test_our_weights_stand_there_where_a_row_is_empty(e):
     for is_emptied in (False, True):
