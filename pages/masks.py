@@ -36,7 +36,13 @@ def draw_patterns(t: Texts) -> None:
     if differing:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(differing, width="content")
-            lesson.press(t("masks.patterns.lay"), ":material/layers:", lay, key="masks.lay")
+            lesson.press(
+                t("masks.patterns.lay"),
+                ":material/layers:",
+                lay,
+                help=t("masks.patterns.lay_help"),
+                key="masks.lay",
+            )
     lesson.show(t, masks.patterns(t, e, trace, head, chosen))
     lesson.found(t, *masks.patterns_found(t, e, trace, head))
 

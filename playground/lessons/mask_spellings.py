@@ -198,7 +198,7 @@ def _became(t: Texts, s: Spelt, weights: FloatArray, row: int) -> str:
     """What one row of weights is, in words."""
     match row_kind(weights, s.unmasked[row]):
         case "nan":
-            return t("masks.spellings.nan")
+            return "NaN"
         case "zeros":
             return t("masks.spellings.zeros")
         case "uniform":

@@ -90,7 +90,7 @@ def test_what_each_spelling_makes_of_an_empty_row(language, precision, finite):
     became = {
         "unmasked": words("masks.spellings.unmasked"),
         "uniform": words("masks.spellings.uniform", weight="0.333"),
-        "nan": words("masks.spellings.nan"),
+        "nan": "NaN",
     }
 
     *_, last = found(APPLE, precision, is_emptied=True, words=words)
