@@ -34,7 +34,7 @@ def test_a_learner_does_the_lesson(page, server):
     expect(main).to_contain_text(t("masks.patterns.differs", count=1))
     expect(lesson.cell("mask", 0, 2)).to_have_text("0")
     assert lesson.experiment().mask.painted == ((0, 2, True),)
-    click(t("masks.patterns.lay"))
+    lesson.press(t("masks.patterns.lay"))
     expect(lesson.cell("mask", 0, 2)).to_have_text("−∞")
     assert lesson.experiment().mask == Mask(("causal",))
 
