@@ -15,11 +15,12 @@ import numpy.typing as npt
 from attention_core import masks
 from attention_core.arrays import BoolArray
 from attention_core.errors import ChoiceError
-from attention_core.experiment import Experiment, Mask, MaskKind
+from attention_core.experiment import Experiment, Mask
 
 Kind: TypeAlias = Literal["causal", "padding", "window", "bigbird", "hashed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_RULES: tuple[MaskKind, ...] = ("causal", "padding", "window")
+Rule: TypeAlias = Literal["causal", "padding", "window"]
+_RULES: tuple[Rule, ...] = get_args(Rule)  # what the mask of an experiment can say by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class Pattern:
 
 def pattern_of(mask: Mask) -> Pattern:
     """The pattern that the rules of a mask say, its painted cells left out."""
-    kinds: tuple[Kind, ...] = tuple(kind for kind in _RULES if kind in mask.kinds)  # type: ignore[misc]
+    kinds = tuple(kind for kind in _RULES if kind in mask.kinds)
     return Pattern(kinds, n_padding=mask.n_padding, before=mask.before, after=mask.after)
 
 

@@ -1,5 +1,7 @@
 """What the lesson on masks shows of a mask's uses: two sequences in one, and a cache."""
 
+from typing import Any
+
 import numpy as np
 
 from attention_core import AttentionTrace, Experiment
@@ -20,16 +22,10 @@ def cross(t: Texts, e: Experiment, two: AttentionTrace, one: AttentionTrace) -> 
     block[n_source:, :n_source] = True
 
     def of(
-        id: str,
-        symbol: str,
-        stage: str,
-        values: FloatArray,
-        rows: str,
-        columns: str,
-        **more: object,
+        id: str, symbol: str, stage: str, values: FloatArray, rows: str, columns: str, **more: Any
     ) -> Matrix:
-        operation = more.pop("operation", {"kind": "told", "text": t("masks.cross.told")})
-        return Matrix(id, symbol, stage, values, rows, columns, operation=operation, **more)  # type: ignore[arg-type]
+        told = {"kind": "told", "text": t("masks.cross.told")}
+        return Matrix(id, symbol, stage, values, rows, columns, **({"operation": told} | more))
 
     source, target = "tokens_source", "tokens_target"
     return Exhibit(
@@ -60,6 +56,7 @@ def cross(t: Texts, e: Experiment, two: AttentionTrace, one: AttentionTrace) -> 
                 target,
                 source,
                 operation={"kind": "told", "text": t("masks.cross.scores_told")},
+                text=_scores(e),
             ),
             of(
                 "weights",
@@ -100,6 +97,13 @@ def cross(t: Texts, e: Experiment, two: AttentionTrace, one: AttentionTrace) -> 
     )
 
 
+def _scores(e: Experiment) -> str:
+    """What the scores go by that the softmax is made of."""
+    if e.encoding == "alibi":
+        return "biased_scores"
+    return "scaled_scores" if e.is_scaled else "scores"
+
+
 def cross_found(t: Texts, e: Experiment, two: AttentionTrace, one: AttentionTrace) -> list[str]:
     """That both ways give the same, and how many weights each computes."""
     n_q, n_k = two.weights.shape[-2:]
@@ -122,45 +126,16 @@ def cache(t: Texts, e: Experiment, g: Growth) -> Exhibit:
     """Keys and values with the kept ones marked, and the outputs with those that moved."""
     n = len(g.before.output)
     is_kept = np.arange(n + 1) < n
-    moved = np.append(g.moved_by > g.rounding, False)
-    weights = g.after.weights
+    has_moved = np.append(g.moved_by > g.rounding, False)
     reach = float(max(np.abs(g.before.output).max(), np.abs(g.after.output).max())) or 1.0
-    mark = t("masks.cache.kept_mark")
 
-    def of(
-        id: str,
-        symbol: str,
-        stage: str,
-        values: FloatArray,
-        told: str,
-        marked: BoolArray | None = None,
-        mark: str = "",
-        *,
-        rows: str = "tokens_grown",
-        columns: str = "dims",
-        name: str = "",
-        about: str = "",
-        reach: float | None = None,
-    ) -> Matrix:
-        spread = None if marked is None else np.broadcast_to(marked[:, None], values.shape)
-        return Matrix(
-            id,
-            symbol,
-            stage,
-            values,
-            rows,
-            columns,
-            operation={"kind": "told", "text": told},
-            are_weights=id == "weights",
-            name=name,
-            about=about,
-            reach=reach,
-            marked=spread if spread is not None and spread.any() else None,
-            mark=mark,
-        )
+    def of(id: str, symbol: str, stage: str, values: FloatArray, told: str, **more: Any) -> Matrix:
+        axes = {"rows": "tokens_grown", "columns": "dims"}
+        operation = {"kind": "told", "text": told}
+        return Matrix(id, symbol, stage, values, operation=operation, **(axes | more))
 
     kept, whole = t("masks.cache.kept_told"), t("masks.cache.whole_told")
-    before, after = t("masks.cache.before"), t("masks.cache.after")
+    marks = {"marked": _rows(is_kept, e.d_k), "mark": t("masks.cache.kept_mark")}
     return Exhibit(
         "masks.cache",
         {
@@ -169,9 +144,17 @@ def cache(t: Texts, e: Experiment, g: Growth) -> Exhibit:
             "output": t("masks.cache.output_stage"),
         },
         [
-            of("K", "K", "kept", g.grown.K, kept, is_kept, mark),
-            of("V", "V", "kept", g.grown.V, kept, is_kept, mark),
-            of("weights", "A", "weights", weights, whole, columns="tokens_grown"),
+            of("K", "K", "kept", g.grown.K, kept, **marks),
+            of("V", "V", "kept", g.grown.V, kept, **marks),
+            of(
+                "weights",
+                "A",
+                "weights",
+                g.after.weights,
+                whole,
+                columns="tokens_grown",
+                are_weights=True,
+            ),
             of(
                 "before",
                 "",
@@ -179,7 +162,7 @@ def cache(t: Texts, e: Experiment, g: Growth) -> Exhibit:
                 g.before.output,
                 whole,
                 rows="tokens_kept",
-                name=before,
+                name=t("masks.cache.before"),
                 about=t("masks.cache.before_about"),
                 reach=reach,
             ),
@@ -189,15 +172,20 @@ def cache(t: Texts, e: Experiment, g: Growth) -> Exhibit:
                 "output",
                 g.after.output,
                 whole,
-                moved,
-                t("masks.cache.moved_mark"),
-                name=after,
+                name=t("masks.cache.after"),
                 about=t("masks.cache.after_about"),
                 reach=reach,
+                marked=_rows(has_moved, e.d_k) if has_moved.any() else None,
+                mark=t("masks.cache.moved_mark"),
             ),
         ],
         axis_labels(e) | {"tokens_grown": g.tokens, "tokens_kept": g.tokens[:-1]},
     )
+
+
+def _rows(are_marked: BoolArray, width: int) -> BoolArray:
+    """(n,) to (n, width): every cell of the rows that are marked."""
+    return np.broadcast_to(are_marked[:, None], (len(are_marked), width))
 
 
 def cache_found(t: Texts, e: Experiment, g: Growth, *, is_causal: bool) -> list[str]:

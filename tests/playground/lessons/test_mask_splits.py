@@ -49,6 +49,25 @@ def test_queries_stand_for_the_target_and_keys_for_the_source(e):
     assert marked.sum() == n - 1
 
 
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"is_scaled": False}, "scores"),
+        ({}, "scaled_scores"),
+        ({"encoding": "alibi", "is_scaled": False}, "biased_scores"),
+    ],
+)
+def test_the_scores_go_by_what_was_done_to_them(settings, text):
+    e = replace(CAT, **settings)
+    two = cross_attention(e, 0, 2)
+
+    exhibit = mask_splits.cross(t, e, two, as_one_sequence(e, 0, 2))
+
+    (scores,) = (matrix for matrix in exhibit.matrices if matrix.id == "scores")
+    assert scores.text_id == text
+    np.testing.assert_array_equal(scores.values, two.biased_scores)
+
+
 @every_language
 def test_both_ways_are_compared_and_counted(language):
     words = Texts(language)
