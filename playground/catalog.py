@@ -35,6 +35,13 @@ LESSONS = (
         "lessons",
         ("order", "encodings", "search"),
     ),
+    Lesson(
+        "masks",
+        "pages/masks.py",
+        ":material/filter_alt:",
+        "lessons",
+        ("patterns", "spellings", "polarity", "leaks", "cross", "cache"),
+    ),
 )
 
 

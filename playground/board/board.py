@@ -72,7 +72,7 @@ def board_data(
 
 def exhibit_data(t: Texts, exhibit: Exhibit) -> dict[str, Any]:
     """All that the board of a lesson shows, as JSON-ready data."""
-    is_yours = any(matrix.is_editable or matrix.is_paintable for matrix in exhibit.matrices)
+    is_yours = any(matrix.is_editable for matrix in exhibit.matrices)
     return {
         **_laid_out(t, exhibit.stages, exhibit.matrices, 0),
         "of": exhibit.of,
