@@ -18,7 +18,7 @@ Attend: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 Tell: TypeAlias = Callable[[float, Way, int], None]
 
 N_RUNS = 3  # of which the quickest counts
-QUICK = 0.2  # seconds; what takes longer is run once, since chance matters less
+QUICK = 0.5  # seconds; what takes longer is run once, since chance matters less
 
 
 @dataclass(frozen=True, slots=True)

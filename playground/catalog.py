@@ -28,6 +28,7 @@ LESSONS = (
         "lessons",
         ("heads",),
     ),
+    Lesson("masks", "pages/masks.py", ":material/filter_alt:", "lessons", ("cost",)),
 )
 
 
