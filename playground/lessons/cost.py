@@ -22,7 +22,9 @@ MOST_SECONDS = 7.0  # for one measurement
 VIEWS = ("pairs", "multiply_adds", "memory", "time")
 WAYS: tuple[Way, ...] = ("dense", "blockwise", "window")
 _N_POINTS = 25  # of a curve
+_MARGIN = 1.15  # beside the first and the last number of tokens, as a factor
 _TICKS = (256, 1024, 4096, 16_384, 100_000)
+_JOIN = "\u00a0"  # a space that does not break
 _DIGITS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
@@ -106,28 +108,31 @@ def figure(
         lines = _paper_lines(names, view, made_of, d_k, n_tokens)
     if view == "memory":
         lines += _points(names, measured, {way: _megabytes(measured, way) for way in WAYS})
-    is_in_sight = view != "time" or n_tokens <= MOST_MEASURED
+    first, last = N_TOKENS[0], MOST_MEASURED if view == "time" else N_TOKENS[-1]
     chart = Chart(
-        title=view_names(t)[view],
+        title="",  # what is drawn stands at the axis, and was chosen right above
         x_title=t("masks.cost.tokens"),
         y_title=_axis(t, view, is_measured=measured is not None),
         lines=lines,
         is_x_log=True,
         is_y_log=True,
-        x_marks=[n_tokens] if is_in_sight else [],
+        x_marks=[n_tokens] if n_tokens <= last else [],
     )
     drawn = charts.figure([chart], theme)
-    names_of_ticks = {"tickvals": list(_TICKS), "ticktext": [f"{n:,}" for n in _TICKS]}
-    drawn["layout"]["xaxis"] |= {"tickmode": "array", **names_of_ticks}
+    drawn["layout"]["xaxis"] |= {
+        "range": np.log10([first / _MARGIN, last * _MARGIN]).tolist(),
+        "tickmode": "array",
+        "tickvals": list(_TICKS),
+        "ticktext": [f"{n:,}" for n in _TICKS],
+    }
+    drawn["layout"]["margin"]["r"] = 30  # for half of the last name, on a phone
     return drawn
 
 
 def _axis(t: Texts, view: str, *, is_measured: bool) -> str:
-    if view == "time":
-        return t("masks.cost.axis_time")
     if view == "memory":
         return t("masks.cost.axis_measured") if is_measured else t("masks.cost.axis_memory")
-    return t("masks.cost.axis_count")
+    return t("masks.cost.axis_time") if view == "time" else view_names(t)[view]
 
 
 def _paper_lines(
@@ -196,9 +201,9 @@ def table(t: Texts, made_of: Sizes, d_k: int, n_tokens: int) -> dict[str, list[s
     return {
         t("masks.cost.pattern"): list(names.values()),
         t("masks.cost.pairs"): [f"{each.pairs:,}" for each in on_paper],
-        t("masks.cost.share"): [f"{short(100 * each.pairs / dense.pairs)} %" for each in on_paper],
+        t("masks.cost.share"): [short(100 * each.pairs / dense.pairs) for each in on_paper],
         t("masks.cost.multiply_adds"): [power(each.multiply_adds) for each in on_paper],
-        t("masks.cost.held_at_once"): [f"{megabytes(each.n_bytes)} MB" for each in on_paper],
+        t("masks.cost.held_at_once"): [megabytes(each.n_bytes) for each in on_paper],
     }
 
 
@@ -290,7 +295,9 @@ def megabytes(n_bytes: int) -> str:
 
 def duration(seconds: float) -> str:
     """Seconds, or milliseconds where it is less than one."""
-    return f"{short(seconds)} s" if seconds >= 1 else f"{short(1000 * seconds)} ms"
+    if seconds >= 1:
+        return f"{short(seconds)}{_JOIN}s"
+    return f"{short(1000 * seconds)}{_JOIN}ms"
 
 
 def power(value: float) -> str:
@@ -298,4 +305,4 @@ def power(value: float) -> str:
     if value == 0:
         return "0"
     digits, _, exponent = f"{value:.2e}".partition("e")
-    return f"{digits} × 10{str(int(exponent)).translate(_DIGITS)}"
+    return f"{digits}{_JOIN}×{_JOIN}10{str(int(exponent)).translate(_DIGITS)}"
