@@ -17,8 +17,9 @@ Way: TypeAlias = Literal["dense", "blockwise", "window"]
 Attend: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 Tell: TypeAlias = Callable[[float, Way, int], None]
 
-N_RUNS = 3  # of which the quickest counts
-QUICK = 1.0  # seconds; what takes longer is run once, since chance matters less
+MOST_RUNS = 3  # of which the quickest counts
+SLOW = 1.0  # seconds; what takes so long is run but once
+ENOUGH = 0.3  # seconds; once a way has run for so long, it is not run again
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def measure(
         rng: Draws Q, K and V, standard normal.
         most_bytes: Whatever holds more scores than this at once, on paper, is left out.
         most_seconds: Whatever would take longer than what is left of this is left out, going by
-            the run before it and by the pairs.
+            the runs before it and by the pairs.
         tell: Is told what share of the work is done, and what is run next.
         clock: Tells the seconds.
 
@@ -84,7 +85,6 @@ def measure(
     ways = _ways(sizes)
     pairs = {(n, way): n_pairs(way, n, sizes) for n in counts for way in ways}
     start, done = clock(), 0
-    last: dict[Way, Measurement] = {}
     measurements: list[Measurement] = []
     left_out: list[LeftOut] = []
     gaps: list[tuple[int, float]] = []
@@ -97,12 +97,11 @@ def measure(
             seconds_left = start + most_seconds - clock()
             if n_held(way, n, sizes) * FLOAT64 > most_bytes:
                 left_out.append(LeftOut(way, n, "memory"))
-            elif way in last and _expected(last[way], pairs, n) > seconds_left:
+            elif _expected(way, n, measurements, pairs) > seconds_left:
                 left_out.append(LeftOut(way, n, "time"))
             else:
                 outputs[way], seconds, n_bytes = _run(partial(attend, Q, K, V), clock)
-                last[way] = Measurement(way, n, seconds, n_bytes)
-                measurements.append(last[way])
+                measurements.append(Measurement(way, n, seconds, n_bytes))
         if "dense" in outputs and "blockwise" in outputs:
             gaps.append((n, float(np.abs(outputs["blockwise"] - outputs["dense"]).max())))
     return Measured(tuple(measurements), tuple(left_out), tuple(gaps))
@@ -116,9 +115,19 @@ def _ways(sizes: Sizes) -> dict[Way, Attend]:
     }
 
 
-def _expected(last: Measurement, pairs: Mapping[tuple[int, Way], int], n_tokens: int) -> float:
-    """Seconds for so many tokens, if the time grows as the pairs do."""
-    return last.seconds * pairs[n_tokens, last.way] / pairs[last.n_tokens, last.way]
+def _expected(
+    way: Way,
+    n_tokens: int,
+    measurements: Sequence[Measurement],
+    pairs: Mapping[tuple[int, Way], int],
+) -> float:
+    """Seconds for so many tokens, if the time grows as the pairs do; 0 before the first run.
+
+    The two last runs are asked, as one of them may have been held up by something else.
+    """
+    earlier = [each for each in measurements if each.way == way][-2:]
+    each_pair = [each.seconds / pairs[each.n_tokens, way] for each in earlier]
+    return pairs[n_tokens, way] * min(each_pair, default=0.0)
 
 
 def _run(
@@ -126,10 +135,14 @@ def _run(
 ) -> tuple[FloatArray, float, int]:
     """The output, the seconds of the quickest run, and the bytes held beside the output."""
     output, seconds, n_bytes = _traced(attend, clock)
-    if seconds < QUICK:  # the first run also warms up, and pays for being traced
+    if seconds >= SLOW:  # chance matters less, and patience more
+        return output, seconds, n_bytes
+    if seconds < ENOUGH:
         n_bytes = min(n_bytes, _traced(attend, clock)[-1])  # others in the process can only add
-        seconds = min(_timed(attend, clock)[-1] for _ in range(N_RUNS))
-    return output, seconds, n_bytes
+    runs: list[float] = []  # without the first, which warms up and pays for being traced
+    while len(runs) < MOST_RUNS and sum(runs) < ENOUGH:
+        runs.append(_timed(attend, clock)[-1])
+    return output, min(runs), n_bytes
 
 
 def _traced(

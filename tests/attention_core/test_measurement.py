@@ -76,6 +76,22 @@ def test_what_would_take_too_long_is_left_out_and_so_is_what_follows():
     ]
 
 
+def test_one_run_that_was_held_up_does_not_leave_out_the_next():
+    # Dense alone: 1 second for 128 tokens, 50 for 256 by chance; 512 are expected to take 16.
+    now = [0.0]
+
+    def attend(Q, K, V):
+        now[0] += {128: 1.0, 256: 50.0, 512: 16.0}[len(Q)]
+        return np.zeros_like(V)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_ways", lambda sizes: {"dense": attend})
+        found = measured((128, 256, 512), most_seconds=68.0, clock=lambda: now[0])
+
+    assert [each.seconds for each in found.of("dense")] == [1.0, 50.0, 16.0]
+    assert found.left_out == ()
+
+
 def test_a_quick_one_is_run_again_and_the_quickest_counts(monkeypatch):
     calls = []
     monkeypatch.setattr(
