@@ -73,8 +73,8 @@ def measure(
         d_k: Features per query, key and value.
         rng: Draws Q, K and V, standard normal.
         most_bytes: Whatever holds more scores than this at once, on paper, is left out.
-        most_seconds: Whatever would take longer than what is left of this is left out, going by
-            the runs before it and by the pairs.
+        most_seconds: For each way. Whatever would take longer than what is left of this is left
+            out, going by the runs before it and by the pairs.
         tell: Is told what share of the work is done, and what is run next.
         clock: Tells the seconds.
 
@@ -84,7 +84,9 @@ def measure(
     """
     ways = _ways(sizes)
     pairs = {(n, way): n_pairs(way, n, sizes) for n in counts for way in ways}
-    start, done = clock(), 0
+    fits = {(n, way): n_held(way, n, sizes) * FLOAT64 <= most_bytes for n, way in pairs}
+    total, done = sum(pairs[each] for each in pairs if fits[each]), 0
+    spent = dict.fromkeys(ways, 0.0)
     measurements: list[Measurement] = []
     left_out: list[LeftOut] = []
     gaps: list[tuple[int, float]] = []
@@ -92,15 +94,17 @@ def measure(
         Q, K, V = (rng.normal(size=(n, d_k)) for _ in range(3))
         outputs: dict[Way, FloatArray] = {}
         for way, attend in ways.items():
-            tell(done / sum(pairs.values()), way, n)
-            done += pairs[n, way]
-            seconds_left = start + most_seconds - clock()
-            if n_held(way, n, sizes) * FLOAT64 > most_bytes:
+            if not fits[n, way]:
                 left_out.append(LeftOut(way, n, "memory"))
-            elif _expected(way, n, measurements, pairs) > seconds_left:
+                continue
+            tell(done / total, way, n)
+            done += pairs[n, way]
+            if spent[way] + _expected(way, n, measurements, pairs) > most_seconds:
                 left_out.append(LeftOut(way, n, "time"))
             else:
+                start = clock()
                 outputs[way], seconds, n_bytes = _run(partial(attend, Q, K, V), clock)
+                spent[way] += clock() - start
                 measurements.append(Measurement(way, n, seconds, n_bytes))
         if "dense" in outputs and "blockwise" in outputs:
             gaps.append((n, float(np.abs(outputs["blockwise"] - outputs["dense"]).max())))

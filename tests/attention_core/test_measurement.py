@@ -61,64 +61,80 @@ def test_what_would_hold_too_much_is_left_out():
     assert [each.n_tokens for each in found.of("dense")] == [128]
 
 
-def test_what_would_take_too_long_is_left_out_and_so_is_what_follows():
-    # Each look at the clock takes a second: each way has taken one for 128 tokens, whatever it is.
-    # Dense and blockwise would then take 4 for 256 tokens, the window 2.
-    ticks = itertools.count()
+class Fake:
+    """A clock that goes on only while attention is computed, which takes as long as it is told."""
 
-    found = measured((128, 256, 512), most_seconds=15.0, clock=lambda: float(next(ticks)))
+    def __init__(self, monkeypatch, seconds):
+        self.now, self.calls = 0.0, []
 
-    # A look at the start and 3 for each way. After 128 tokens and one more look, 5 seconds are
-    # left for dense; after its 2 looks and one more 2 are for blockwise, and 1 for the window.
-    assert [(each.way, each.n_tokens, each.reason) for each in found.left_out] == [
-        *((way, 256, "time") for way in ("blockwise", "window")),
-        *((way, 512, "time") for way in ("dense", "blockwise", "window")),
+        def of(way):
+            def attend(Q, K, V):
+                self.calls.append((way, len(Q)))
+                self.now += next(seconds[way, len(Q)])
+                return np.zeros_like(V)
+
+            return attend
+
+        names = dict.fromkeys(way for way, _ in seconds)
+        monkeypatch.setattr(module, "_ways", lambda sizes: {way: of(way) for way in names})
+
+    def __call__(self):
+        return self.now
+
+
+def each_time(seconds):
+    return itertools.repeat(seconds)
+
+
+def test_what_would_take_too_long_is_left_out_and_takes_nothing_from_the_other_ways(monkeypatch):
+    # Dense and blockwise are expected to take 4 times as long for twice the tokens.
+    seconds = {
+        **{("dense", n): each_time(s) for n, s in ((128, 1.0), (256, 4.0), (512, 16.0))},
+        **{("blockwise", n): each_time(s) for n, s in ((128, 2.0), (256, 8.0), (512, 32.0))},
+    }
+
+    found = measured((128, 256, 512), most_seconds=9.5, clock=Fake(monkeypatch, seconds))
+
+    assert [(each.way, each.n_tokens, each.seconds) for each in found.measurements] == [
+        ("dense", 128, 1.0),
+        ("blockwise", 128, 2.0),
+        ("dense", 256, 4.0),
     ]
+    assert found.left_out == (
+        LeftOut("blockwise", 256, "time"),
+        LeftOut("dense", 512, "time"),
+        LeftOut("blockwise", 512, "time"),
+    )
 
 
-def test_one_run_that_was_held_up_does_not_leave_out_the_next():
-    # Dense alone: 1 second for 128 tokens, 50 for 256 by chance; 512 are expected to take 16.
-    now = [0.0]
+def test_one_run_that_was_held_up_does_not_leave_out_the_next(monkeypatch):
+    # 1 second for 128 tokens, by chance 50 for 256; 512 are expected to take 16.
+    seconds = {("dense", n): each_time(s) for n, s in ((128, 1.0), (256, 50.0), (512, 16.0))}
 
-    def attend(Q, K, V):
-        now[0] += {128: 1.0, 256: 50.0, 512: 16.0}[len(Q)]
-        return np.zeros_like(V)
+    found = measured((128, 256, 512), most_seconds=67.0, clock=Fake(monkeypatch, seconds))
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_ways", lambda sizes: {"dense": attend})
-        found = measured((128, 256, 512), most_seconds=68.0, clock=lambda: now[0])
-
-    assert [each.seconds for each in found.of("dense")] == [1.0, 50.0, 16.0]
+    assert [each.seconds for each in found.measurements] == [1.0, 50.0, 16.0]
     assert found.left_out == ()
 
 
-def test_a_quick_one_is_run_again_and_the_quickest_counts(monkeypatch):
-    calls = []
-    monkeypatch.setattr(
-        module, "dense_attention", lambda Q, K, V: calls.append(len(Q)) or dense_attention(Q, K, V)
-    )
-    start, left = [0.0], [0.0]
-    traced = [0.0, 0.01, 0.0, 0.01]  # which takes its time, so it does not count
-    runs = [0.0, 0.05, 0.0, 0.02, 0.0, 0.03]
-    readings = iter(start + left + traced + runs)
+@pytest.mark.parametrize(
+    ("seconds", "n_calls", "quickest"),
+    [
+        ([0.01, 0.01, 0.05, 0.02, 0.03], 5, 0.02),  # the first two are traced, and do not count
+        ([0.1, 0.01, 0.2, 0.15], 4, 0.15),  # enough after 0.35
+        ([0.9, 0.8], 2, 0.8),
+        ([1.0], 1, 1.0),
+    ],
+)
+def test_the_quickest_of_some_runs_counts_and_the_slower_they_are_the_fewer_there_are(
+    monkeypatch, seconds, n_calls, quickest
+):
+    clock = Fake(monkeypatch, {("dense", 16): iter(seconds)})
 
-    found = measured((16,), clock=lambda: next(readings, 0.0))
+    found = measured((16,), clock=clock)
 
-    assert calls == [16] * 5
-    assert found.of("dense")[0].seconds == 0.02
-
-
-def test_a_slow_one_is_run_once(monkeypatch):
-    calls = []
-    monkeypatch.setattr(
-        module, "dense_attention", lambda Q, K, V: calls.append(len(Q)) or dense_attention(Q, K, V)
-    )
-    readings = iter([0.0, 0.0, 0.0, 1.0])
-
-    found = measured((16,), clock=lambda: next(readings, 0.0))
-
-    assert calls == [16]
-    assert found.of("dense")[0].seconds == 1.0
+    assert len(clock.calls) == n_calls
+    assert found.measurements[0].seconds == pytest.approx(quickest)
 
 
 def test_progress_rises_and_names_what_is_next():
@@ -135,6 +151,23 @@ def test_progress_rises_and_names_what_is_next():
         ("blockwise", 128),
         ("window", 128),
         ("dense", 256),
+    ]
+
+
+def test_what_holds_too_much_is_no_part_of_the_progress():
+    told = []
+
+    measured(
+        most_bytes=128 * 128 * 8, tell=lambda done, way, n: told.append((round(done, 9), way, n))
+    )
+
+    pairs = [128**2, 128**2, 128 * 17 - 72, 256**2, 256 * 17 - 72]
+    assert told == [
+        (0.0, "dense", 128),
+        (round(pairs[0] / sum(pairs), 9), "blockwise", 128),
+        (round(sum(pairs[:2]) / sum(pairs), 9), "window", 128),
+        (round(sum(pairs[:3]) / sum(pairs), 9), "blockwise", 256),
+        (round(sum(pairs[:4]) / sum(pairs), 9), "window", 256),
     ]
 
 

@@ -242,12 +242,12 @@ def test_what_was_left_out_and_why():
         "Dense attention was not run from 8,192 tokens on: its scores alone would take 537 MB "
         "there, and the limit here is 200 MB.",
         "Blockwise attention was not run from 16,384 tokens on, as there was not enough left of "
-        "the 6 s that a measurement may take.",
+        "the 5 s that each way may take here.",
         "Beyond 16,384 tokens nothing is run here, and the numbers are on paper alone.",
     ]
     assert said("zh", measured=measured, n_tokens=32_768)[2:] == [
         "稠密注意力从 8,192 个词元起没有运行：光是分数就要占 537 MB，而这里的上限是 200 MB。",
-        "分块注意力从 16,384 个词元起没有运行：一次测量最多 6 秒，剩下的时间不够了。",
+        "分块注意力从 16,384 个词元起没有运行：这里每种算法最多用 5 秒，剩下的时间不够了。",
         "超过 16,384 个词元时这里不再运行，只有理论值。",
     ]
 
