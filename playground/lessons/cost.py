@@ -19,7 +19,6 @@ WIDTHS = (16, 32, 64)  # d_k
 MOST_BYTES = 200_000_000  # of scores held at once; what takes more is not run here
 MOST_SECONDS = 5.0  # for each way; the window and, as far as it is run, dense take less
 
-VIEWS = ("pairs", "multiply_adds", "memory", "time")
 WAYS: tuple[Way, ...] = ("dense", "blockwise", "window")
 _N_POINTS = 25  # of a curve
 _MARGIN = 1.15  # beside the first and the last number of tokens, as a factor
