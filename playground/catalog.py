@@ -29,18 +29,18 @@ LESSONS = (
         ("heads", "fused", "shapes", "view", "grouped"),
     ),
     Lesson(
+        "masks",
+        "pages/masks.py",
+        ":material/filter_alt:",
+        "lessons",
+        ("patterns", "spellings", "polarity", "leaks", "cross", "cache", "cost"),
+    ),
+    Lesson(
         "permutation",
         "pages/permutation.py",
         ":material/swap_vert:",
         "lessons",
         ("order", "encodings", "search"),
-    ),
-    Lesson(
-        "masks",
-        "pages/masks.py",
-        ":material/filter_alt:",
-        "lessons",
-        ("patterns", "spellings", "polarity", "leaks", "cross", "cache"),
     ),
 )
 
