@@ -139,8 +139,8 @@ def draw_leaks(t: Texts) -> None:
     }
     with st.container(horizontal=True, vertical_alignment="bottom"):
         leak = lesson.choose("masks.leak", t("masks.leaks.kind"), kinds)
-        label, last = t("masks.leaks.token"), e.n_tokens
-        number = lesson.slide("masks.token", label, 1, last, default=last)
+        label, help = t("masks.leaks.token"), t("masks.leaks.token_help")
+        number = lesson.slide("masks.token", label, 1, e.n_tokens, default=e.n_tokens, help=help)
     controls.heads(t)
     tell(mask_leaks.mask_told(t, e, leak))
     token = masks.index(number)
