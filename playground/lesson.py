@@ -63,9 +63,10 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
 def _step(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
     places = {step: f"{id}.{step}" for step in steps}
     titles = {step: t(f"{place}.title") for step, place in places.items()}
-    asked = session.step()  # of a link, as long as nothing else was chosen here
-    first = asked if asked in steps else next(iter(steps))
-    chosen = choose(f"{id}.step", t("exhibit.step"), titles, default=first, is_label_shown=False)
+    asked = session.pop_asked_step()
+    if asked in steps:
+        session.set_setting(f"{id}.step", asked)
+    chosen = choose(f"{id}.step", t("exhibit.step"), titles, is_label_shown=False)
     session.show_step(chosen)
     place = places[chosen]
     st.markdown(t(f"{place}.ask"))

@@ -67,7 +67,8 @@ def _begin() -> None:
         "language": _first_language(),
         "head": _first_head(),
         "settings": {},
-        "step": st.query_params.get("s", ""),
+        "step": "",
+        "asked_step": st.query_params.get("s", ""),
     }
     text = st.query_params.get("e")
     if text:
@@ -222,8 +223,15 @@ def setting(key: str, default: T) -> T:
     return value
 
 
+def pop_asked_step() -> str:
+    """The step that the link asks for, once; it is for the lesson that the link leads to."""
+    asked = str(_work()["asked_step"])
+    _work()["asked_step"] = ""
+    return asked
+
+
 def step() -> str:
-    """The step of the lesson that is shown, or that the link asks for; "" on other pages."""
+    """The step of the lesson that is shown; "" on other pages."""
     return str(_work()["step"])
 
 

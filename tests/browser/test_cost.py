@@ -18,7 +18,7 @@ _WATCH = """() => {
 
 
 def test_a_learner_measures_doubles_the_tokens_and_measures_again(page: Page, server: Server):
-    lesson = Playground(page, server.url).open("/masks?lang=en")
+    lesson = Playground(page, server.url).open("/masks?lang=en&s=cost")
     found = page.get_by_test_id("stAlert").filter(has_text="Measured:")
     chart = page.get_by_test_id("stPlotlyChart")
     expect(chart.locator(".legendtext")).to_have_count(6)

@@ -33,11 +33,11 @@ def runs(monkeypatch):
 
 @pytest.fixture
 def app(runs):
-    return App("masks").set("masks.cost_n_tokens", 512)
+    return App("masks", s="cost").set("masks.cost_n_tokens", 512)
 
 
 def found(app):
-    (info,) = [each.value for each in app.test.info if each.value.startswith("**Measured:**")]
+    (info,) = [each.value for each in app.test.info if each.value.startswith("**Measured**")]
     return info
 
 
@@ -146,7 +146,7 @@ def test_other_settings_wait_until_they_are_asked_for_too(app, runs, key, value)
 
 def test_the_second_run_comes_from_the_cache_for_another_learner_too(app, runs):
     app.press(MEASURE)
-    other = App("masks").set("masks.cost_n_tokens", 512)
+    other = App("masks", s="cost").set("masks.cost_n_tokens", 512)
 
     other.press(MEASURE)
 
@@ -190,7 +190,7 @@ def test_a_fault_while_measuring_lets_the_next_one_in(app, monkeypatch):
 
 def test_a_real_measurement_holds_blockwise_to_dense():
     measuring._kept.clear()
-    app = App("masks", locale="zh-CN").set("masks.cost_n_tokens", 256)
+    app = App("masks", s="cost", locale="zh-CN").set("masks.cost_n_tokens", 256)
 
     app.press(Texts("zh")("masks.cost.measure"))
 
