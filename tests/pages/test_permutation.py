@@ -47,6 +47,8 @@ def test_a_row_that_is_carried_changes_the_order_and_not_the_experiment():
     np.testing.assert_array_equal(shown(app)["output_reordered"], compared.moved_output)
     np.testing.assert_array_equal(shown(app)["difference"], compared.output_difference)
     assert not app.test.session_state["work"]["past"]
+    assert [m["id"] for m in app.board["matrices"] if m.get("sortable")] == ["X_reordered"]
+    assert app.board["places"] == {"tokens_moved": [2, 1, 0]}
     app.assert_calm()
 
 
