@@ -58,9 +58,9 @@ def draw_encoding(t: Texts) -> bool:
             names = encodings.picture_names(t)
             label = t("permutation.encodings.picture")
             shown = lesson.choose("permutation.picture", label, names, is_label_shown=False)
-        if e.encoding in ("rotary", "alibi"):
+        if encodings.is_per_head(e, shown):
             controls.heads(t)
-        else:
+        if encodings.is_added(e):
             label, help = t("permutation.encodings.scale"), t("permutation.encodings.scale_help")
             is_scaled = lesson.switch("permutation.is_scaled", label, help=help)
     head, theme = session.head(), shell.theme()
@@ -73,7 +73,7 @@ def draw_encoding(t: Texts) -> bool:
 
 
 def draw_search(t: Texts) -> None:
-    """Every order tried, until one changes the output or none is left."""
+    """Every order tried, and the one that changes the output most, if any does."""
     choose_encoding(t)
     e = session.experiment()
     if e.n_tokens > 1:
@@ -94,7 +94,7 @@ def reorder(t: Texts) -> str:
     """Other orders at one press; single rows are carried on the board. Gives what to compare."""
     e = session.experiment()
     is_single = e.n_tokens == 1
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="center"):
         button(t("permutation.order.shuffle"), ":material/shuffle:", shuffle, is_single)
         button(t("permutation.order.reverse"), ":material/swap_vert:", reverse, is_single)
         button(t("permutation.order.back"), ":material/format_list_numbered:", back, is_single)

@@ -45,6 +45,11 @@ def is_added(e: Experiment) -> bool:
     return e.encoding in ("sinusoidal", "learned")
 
 
+def is_per_head(e: Experiment, shown: str) -> bool:
+    """Whether what is shown of the encoding differs from head to head."""
+    return e.encoding == "alibi" or (e.encoding == "rotary" and shown == "effect")
+
+
 def gap_table(t: Texts, e: Experiment, measured: Sequence[EncodingGap]) -> str:
     """The gap of each encoding without and with a causal mask, as a Markdown table."""
     lines = [
