@@ -18,7 +18,7 @@ from attention_core.permutation import (
 )
 from attention_core.presets import Encoding
 from playground import controls, lesson, session, shell
-from playground.lessons import permutation
+from playground.lessons import encodings, permutation
 from playground.texts import Texts
 
 t = shell.open_page(has_board=True)
@@ -42,9 +42,9 @@ def draw_encodings(t: Texts) -> None:
     choose_encoding(t)
     e = session.experiment()
     measured = encoding_gaps(e)
-    st.markdown(permutation.gap_table(t, e, measured))
+    st.markdown(encodings.gap_table(t, e, measured))
     is_scaled = draw_encoding(t)
-    lesson.found(t, *permutation.encodings_found(t, e, measured, is_scaled=is_scaled))
+    lesson.found(t, *encodings.found(t, e, measured, is_scaled=is_scaled))
 
 
 def draw_encoding(t: Texts) -> bool:
@@ -55,25 +55,25 @@ def draw_encoding(t: Texts) -> bool:
     is_scaled, shown = False, "encoding"
     with st.container(horizontal=True, vertical_alignment="center"):
         if e.encoding != "alibi":
-            names = permutation.picture_names(t)
+            names = encodings.picture_names(t)
             label = t("permutation.encodings.picture")
             shown = lesson.choose("permutation.picture", label, names, is_label_shown=False)
-        if e.encoding in ("rotary", "alibi"):
+        if encodings.is_per_head(e, shown):
             controls.heads(t)
-        else:
+        if encodings.is_added(e):
             label, help = t("permutation.encodings.scale"), t("permutation.encodings.scale_help")
             is_scaled = lesson.switch("permutation.is_scaled", label, help=help)
     head, theme = session.head(), shell.theme()
     if shown == "encoding":
-        figure = permutation.encoding_figure(t, e, head, theme)
+        figure = encodings.encoding_figure(t, e, head, theme)
     else:
-        figure = permutation.effect_figure(t, e, head, theme, is_scaled=is_scaled)
+        figure = encodings.effect_figure(t, e, head, theme, is_scaled=is_scaled)
     lesson.plot("permutation.figure", figure, t("permutation.encodings.alt"))
     return is_scaled
 
 
 def draw_search(t: Texts) -> None:
-    """Every order tried, until one changes the output or none is left."""
+    """Every order tried, and the one that changes the output most, if any does."""
     choose_encoding(t)
     e = session.experiment()
     if e.n_tokens > 1:
@@ -94,10 +94,10 @@ def reorder(t: Texts) -> str:
     """Other orders at one press; single rows are carried on the board. Gives what to compare."""
     e = session.experiment()
     is_single = e.n_tokens == 1
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="center"):
         button(t("permutation.order.shuffle"), ":material/shuffle:", shuffle, is_single)
         button(t("permutation.order.reverse"), ":material/swap_vert:", reverse, is_single)
-        button(t("permutation.order.back"), ":material/undo:", back, is_single)
+        button(t("permutation.order.back"), ":material/format_list_numbered:", back, is_single)
         shown = lesson.choose(
             "permutation.shown",
             t("permutation.order.shown"),
@@ -120,7 +120,7 @@ def button(
 
 def choose_encoding(t: Texts) -> None:
     """The encoding of the experiment, so that the Playground shows it, too."""
-    names, encoding = permutation.encoding_names(t), session.experiment().encoding
+    names, encoding = encodings.encoding_names(t), session.experiment().encoding
     lesson.choose_for(
         "permutation.encoding", t("permutation.encodings.encoding"), names, encoding, encode
     )

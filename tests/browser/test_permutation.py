@@ -102,3 +102,23 @@ def test_escape_and_a_row_that_is_let_go_where_it_was_change_nothing(lesson: Pla
     expect(lesson.matrix("X_reordered").locator("tr.carried")).to_have_count(0)
     expect(lesson.page.locator(".board")).to_have_attribute("data-pending", "0")
     expect(names(lesson)).to_have_text(["我", "喜欢", "苹果"])
+
+
+def test_a_finger_carries_a_row_and_the_page_does_not_scroll_with_it(lesson: Playground):
+    browser = lesson.page.context.new_cdp_session(lesson.page)
+    browser.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    names(lesson).first.scroll_into_view_if_needed()
+    first, last = (names(lesson).nth(row).bounding_box() for row in (0, 2))
+    x = first["x"] + first["width"] / 2
+
+    def touch(kind: str, *ys: float) -> None:
+        points = [{"x": x, "y": y} for y in ys]
+        browser.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", first["y"] + 5)
+    for step in range(1, 7):
+        touch("touchMove", first["y"] + 5 + (last["y"] - first["y"]) * step / 6)
+    touch("touchEnd")
+
+    expect(names(lesson)).to_have_text(["喜欢", "苹果", "我"])
+    assert names(lesson).first.bounding_box()["y"] == first["y"]

@@ -47,6 +47,8 @@ def test_a_row_that_is_carried_changes_the_order_and_not_the_experiment():
     np.testing.assert_array_equal(shown(app)["output_reordered"], compared.moved_output)
     np.testing.assert_array_equal(shown(app)["difference"], compared.output_difference)
     assert not app.test.session_state["work"]["past"]
+    assert [m["id"] for m in app.board["matrices"] if m.get("sortable")] == ["X_reordered"]
+    assert app.board["places"] == {"tokens_moved": [2, 1, 0]}
     app.assert_calm()
 
 
@@ -121,7 +123,7 @@ def test_a_mask_of_the_side_bar_breaks_it_at_once():
 
     app.set("mask", ["causal"])
 
-    assert "What breaks it is the causal mask" in found(app)
+    assert "What makes the difference is the causal mask" in found(app)
 
 
 @pytest.mark.parametrize("step", ["encodings", "search"])
@@ -153,6 +155,23 @@ def test_an_encoding_is_drawn_beside_what_it_does():
 
     (scaled,) = [trace["y"] for trace in app.figure["data"] if trace["name"] == "X · √d_model"]
     np.testing.assert_allclose(scaled, np.sqrt(CAT.d_model) * np.array(plain[0]))
+
+
+def test_heads_are_chosen_where_the_picture_is_that_of_one():
+    app = opened(Experiment.from_preset("random").resized(n_heads=2), "encodings")
+
+    def keys():
+        return {getattr(element, "key", None) for element in app.test}
+
+    assert "head" not in keys()
+    app.set("permutation.encoding", "rotary")
+    assert "head" not in keys()
+    app.set("permutation.picture", "effect")
+    before = [trace["y"] for trace in app.figure["data"] if trace["name"] == "Q"]
+    app.set("head", 1)
+    assert [trace["y"] for trace in app.figure["data"] if trace["name"] == "Q"] != before
+    app.set("permutation.encoding", "alibi")
+    assert "head" in keys()
 
 
 def test_a_search_is_done_once_for_an_experiment():
