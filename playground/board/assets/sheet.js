@@ -36,6 +36,7 @@ export class Sheet {
       this.caption.node,
       element("div", { class: "scroll" }, this.table),
     );
+    this.key = null; // what the frames of marked cells mean, where there are any
     if (this.isX) {
       this.add = element("button", { class: "add", type: "button" });
       this.node.append(this.add);
@@ -153,7 +154,20 @@ export class Sheet {
     this.values = null;
   }
 
+  /** Says below the numbers what a dashed frame means, where there is one. */
+  paintKey({ marked, mark }) {
+    const isMarked = Boolean(marked?.some((row) => row.includes(true)));
+    if (isMarked && !this.key) {
+      this.key = element("div", { class: "key", "aria-hidden": "true" });
+      this.node.append(this.key);
+    }
+    if (!this.key) return;
+    this.key.hidden = !isMarked;
+    if (isMarked) update(this.key, mark);
+  }
+
   paintCells(matrix, { palette, theme, changes, editing }) {
+    this.paintKey(matrix);
     const known = matrix.values.flat().filter(isNumber);
     const reach = matrix.reach ?? Math.max(0, ...known.map(Math.abs));
     const ofAll = decimalsFor(known);
