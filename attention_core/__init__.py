@@ -12,6 +12,11 @@ from attention_core.attention import (
     scaled_dot_product_attention,
     self_attention,
 )
+from attention_core.blockwise import (
+    blockwise_attention,
+    dense_attention,
+    windowed_attention,
+)
 from attention_core.errors import AttentionError
 from attention_core.experiment import Experiment, ExperimentTrace, Mask
 from attention_core.multi_head import (
@@ -40,6 +45,8 @@ __all__ = [
     "Mask",
     "MultiHeadTrace",
     "SoftmaxTrace",
+    "blockwise_attention",
+    "dense_attention",
     "entropy",
     "from_plain",
     "is_untouched",
@@ -53,4 +60,5 @@ __all__ = [
     "softmax_trace",
     "split_heads",
     "to_plain",
+    "windowed_attention",
 ]

@@ -86,18 +86,8 @@ def scaled_dot_product_attention(
         EmptyRowError: A query may attend to nothing and `empty_rows` is "raise".
         ChoiceError: `empty_rows` is neither of the two.
     """
-    Q = as_floats("Q", Q, ("n_q", "d_k"))
-    K = as_floats("K", K, ("n_k", Q.shape[-1]))
-    V = as_floats("V", V, (K.shape[-2], "d_v"))
-    n_q, n_k, d_k = Q.shape[-2], K.shape[-2], Q.shape[-1]
-    if d_k == 0:
-        raise RangeError("d_k", 0, 1, float("inf"))
-    if empty_rows not in EMPTY_ROWS:
-        raise ChoiceError("empty_rows", empty_rows, EMPTY_ROWS)
-    scale = 1 / np.sqrt(d_k) if scale is None else float(scale)
-    if not np.isfinite(scale):
-        raise NotFiniteError("scale", ())
-    leading = _leading_axes(Q, K, V)
+    Q, K, V, scale, leading = checked(Q, K, V, scale, empty_rows)
+    n_q, n_k = Q.shape[-2], K.shape[-2]
 
     with np.errstate(invalid="ignore", over="ignore"):  # a masked key may hold anything
         scores = Q @ np.swapaxes(K, -1, -2)
@@ -107,7 +97,7 @@ def scaled_dot_product_attention(
     permitted = _allowed(allowed, (*leading, n_q, n_k)) & ~np.isneginf(added)
     masked_scores = np.where(permitted, biased_scores, -np.inf)
     weights = (softmax if empty_rows == "raise" else softmax_or_zeros)(masked_scores)
-    output = _mix(weights, V, permitted)
+    output = mix(weights, V, permitted)
     return AttentionTrace(
         np.broadcast_to(Q, (*leading, *Q.shape[-2:])),
         np.broadcast_to(K, (*leading, *K.shape[-2:])),
@@ -165,6 +155,35 @@ def self_attention(
     )
 
 
+def checked(
+    Q: npt.ArrayLike,
+    K: npt.ArrayLike,
+    V: npt.ArrayLike,
+    scale: float | None,
+    empty_rows: EmptyRows,
+) -> tuple[FloatArray, FloatArray, FloatArray, float, tuple[int, ...]]:
+    """The arguments of an attention, if they fit together.
+
+    Returns:
+        Q, K and V as float64, the scale as a number, and the leading axes that all three share.
+
+    Raises:
+        AttentionError: As in `scaled_dot_product_attention`.
+    """
+    Q = as_floats("Q", Q, ("n_q", "d_k"))
+    K = as_floats("K", K, ("n_k", Q.shape[-1]))
+    V = as_floats("V", V, (K.shape[-2], "d_v"))
+    d_k = Q.shape[-1]
+    if d_k == 0:
+        raise RangeError("d_k", 0, 1, float("inf"))
+    if empty_rows not in EMPTY_ROWS:
+        raise ChoiceError("empty_rows", empty_rows, EMPTY_ROWS)
+    scale = 1 / np.sqrt(d_k) if scale is None else float(scale)
+    if not np.isfinite(scale):
+        raise NotFiniteError("scale", ())
+    return Q, K, V, scale, _leading_axes(Q, K, V)
+
+
 def _leading_axes(Q: FloatArray, K: FloatArray, V: FloatArray) -> tuple[int, ...]:
     leading: tuple[int, ...] = Q.shape[:-2]
     for name, array in (("K", K), ("V", V)):
@@ -187,7 +206,7 @@ def _allowed(allowed: npt.ArrayLike | None, shape: tuple[int, ...]) -> BoolArray
     return array
 
 
-def _mix(weights: FloatArray, V: FloatArray, allowed: BoolArray) -> FloatArray:
+def mix(weights: FloatArray, V: FloatArray, allowed: BoolArray) -> FloatArray:
     """weights V, in which a value that is not finite reaches only the queries that may see it."""
     finite = np.isfinite(V)
     output: FloatArray = weights @ np.where(finite, V, 0.0)  # 0 · inf would be NaN for everyone

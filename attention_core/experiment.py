@@ -269,10 +269,20 @@ class Experiment:
         Raises:
             RangeError, DivisibilityError: As in `heads.pooled`.
         """
+        return self.trace_of(self.X, n_kv_heads=n_kv_heads)
+
+    def trace_of(self, X: FloatArray, *, n_kv_heads: int | None = None) -> ExperimentTrace:
+        """The same steps for other token vectors, with all that goes by place where it is.
+
+        Args:
+            X: (..., n_tokens, d_model), as many at once as there are leading axes; each step
+                then has these axes, too.
+            n_kv_heads: As in `trace`.
+        """
         kept = self.n_heads if n_kv_heads is None else n_kv_heads
         n_tokens, n_heads = self.n_tokens, self.n_heads
         table = self._position_table()
-        inputs = self.X if table is None else self.X + table
+        inputs = X if table is None else X + table
         bias = None
         if self.encoding == "alibi":
             bias = positions.alibi_bias(n_tokens, n_tokens, positions.alibi_slopes(n_heads))
@@ -288,7 +298,7 @@ class Experiment:
             empty_rows="zeros",
             rotate=positions.rotary if self.encoding == "rotary" else None,
         )
-        return ExperimentTrace(self.X, table, inputs, bias, attention)
+        return ExperimentTrace(X, table, inputs, bias, attention)
 
     def _position_table(self) -> FloatArray | None:
         if self.encoding == "sinusoidal":

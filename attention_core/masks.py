@@ -2,6 +2,10 @@
 
 Rows are queries, columns are keys. This is the one polarity of the whole core, the one of
 `F.scaled_dot_product_attention`; `nn.MultiheadAttention` uses the opposite.
+
+Sources: sliding windows and global tokens, Beltagy et al. 2020, "Longformer", section 3.1; random
+keys beside both, Zaheer et al. 2020, "Big Bird", section 2; hash buckets, Kitaev et al. 2020,
+"Reformer", section 2.
 """
 
 from functools import reduce
@@ -10,8 +14,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from attention_core.arrays import BoolArray, as_bools
-from attention_core.errors import ChoiceError, RangeError, ShapeError
+from attention_core.arrays import BoolArray, FloatArray, as_bools, as_floats
+from attention_core.errors import ChoiceError, DivisibilityError, RangeError, ShapeError
 
 _UNBOUNDED = float("inf")
 
@@ -69,6 +73,97 @@ def window(n_q: int, before: int, after: int, *, n_k: int | None = None) -> Bool
     return (-before <= distance) & (distance <= after)
 
 
+def global_tokens(n_tokens: int, n_global: int) -> BoolArray:
+    """A few hubs: the first tokens see everyone, and everyone sees them.
+
+    Args:
+        n_tokens: Number of tokens.
+        n_global: How many of them, from the first on, are global; more than there are means all.
+
+    Returns:
+        (n_tokens, n_tokens), True = may attend. Symmetric.
+
+    Raises:
+        RangeError: A count is negative.
+    """
+    _check_counts(n_tokens=n_tokens, n_global=n_global)
+    is_global = np.arange(n_tokens) < n_global
+    return is_global[:, None] | is_global[None, :]
+
+
+def random_keys(
+    n_q: int, n_random: int, *, rng: np.random.Generator, n_k: int | None = None
+) -> BoolArray:
+    """Shortcuts: each query sees a few keys drawn at random, no key twice.
+
+    Args:
+        n_q: Number of queries.
+        n_random: How many keys each of them draws; more than there are means all.
+        rng: Draws them. A query that draws more keys keeps those that it drew with fewer.
+        n_k: Number of keys; None means n_q.
+
+    Returns:
+        (n_q, n_k), True = may attend.
+
+    Raises:
+        RangeError: A count is negative.
+    """
+    n_k = n_q if n_k is None else n_k
+    _check_counts(n_q=n_q, n_k=n_k, n_random=n_random)
+    shuffled = rng.permuted(np.tile(np.arange(n_k), (n_q, 1)), axis=-1)  # each row by itself
+    return shuffled < n_random
+
+
+def buckets(
+    vectors: npt.ArrayLike, n_buckets: int, n_rounds: int, *, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Locality-sensitive hashing: vectors of a like direction tend to share a bucket.
+
+        h(x) = argmax([x R; -x R]), R drawn from a normal distribution
+
+    Args:
+        vectors: (n_tokens, width), finite. Their lengths play no part.
+        n_buckets: Even, at least 2.
+        n_rounds: How often to hash, each time with an R of its own.
+        rng: Draws R, (width, n_buckets / 2) in each round.
+
+    Returns:
+        (n_rounds, n_tokens), from 0 to n_buckets - 1.
+
+    Raises:
+        ShapeError: `vectors` does not have the shape above.
+        RangeError: There is no round, or fewer than 2 buckets.
+        DivisibilityError: `n_buckets` is odd.
+    """
+    vectors = as_floats("vectors", vectors, ("n_tokens", "width"), may_lead=False)
+    if n_buckets < 2:
+        raise RangeError("n_buckets", n_buckets, 2, _UNBOUNDED)
+    if n_buckets % 2:
+        raise DivisibilityError("n_buckets", n_buckets, "2", 2)
+    if n_rounds < 1:
+        raise RangeError("n_rounds", n_rounds, 1, _UNBOUNDED)
+    R = rng.standard_normal((n_rounds, vectors.shape[1], n_buckets // 2))
+    projected: FloatArray = vectors @ R  # (n_rounds, n_tokens, n_buckets / 2)
+    bucket_of: npt.NDArray[np.int64] = np.concatenate([projected, -projected], axis=-1).argmax(-1)
+    return bucket_of
+
+
+def hash_buckets(bucket_of: npt.NDArray[np.int64]) -> BoolArray:
+    """Tokens of one bucket see each other: those that met in any round.
+
+    Reformer also keeps a token from itself unless it is alone; here each token sees itself, so
+    that no row is empty.
+
+    Args:
+        bucket_of: (n_rounds, n_tokens), from `buckets`.
+
+    Returns:
+        (n_tokens, n_tokens), True = may attend. Symmetric, True on the diagonal.
+    """
+    met: BoolArray = (bucket_of[:, :, None] == bucket_of[:, None, :]).any(axis=0)
+    return met
+
+
 def combine(*masks: npt.ArrayLike, how: Literal["and", "or"] = "and") -> BoolArray:
     """Several masks as one: allowed by all of them ("and"), or by at least one ("or").
 
@@ -101,7 +196,11 @@ def combine(*masks: npt.ArrayLike, how: Literal["and", "or"] = "and") -> BoolArr
 def _distance(n_q: int, n_k: int | None) -> npt.NDArray[np.int64]:
     """(n_q, n_k): how far each key lies after its query; negative before it."""
     n_k = n_q if n_k is None else n_k
-    for name, count in (("n_q", n_q), ("n_k", n_k)):
+    _check_counts(n_q=n_q, n_k=n_k)
+    return np.arange(n_k)[None, :] - np.arange(n_q)[:, None]
+
+
+def _check_counts(**counts: int) -> None:
+    for name, count in counts.items():
         if count < 0:
             raise RangeError(name, count, 0, _UNBOUNDED)
-    return np.arange(n_k)[None, :] - np.arange(n_q)[:, None]

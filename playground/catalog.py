@@ -29,6 +29,20 @@ LESSONS = (
         ("heads", "fused", "shapes", "view", "grouped"),
     ),
     Lesson(
+        "masks",
+        "pages/masks.py",
+        ":material/filter_alt:",
+        "lessons",
+        ("patterns", "spellings", "polarity", "leaks", "cross", "cache", "cost"),
+    ),
+    Lesson(
+        "permutation",
+        "pages/permutation.py",
+        ":material/swap_vert:",
+        "lessons",
+        ("order", "encodings", "search"),
+    ),
+    Lesson(
         "scaling",
         "pages/scaling.py",
         ":material/compress:",

@@ -5,7 +5,7 @@ draws them.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from playground.pipeline import Matrix
 
@@ -18,3 +18,5 @@ class Exhibit:
     stages: Mapping[str, str]  # {id: title in the reader's language}, in order
     matrices: Sequence[Matrix]
     axes: Mapping[str, Sequence[str]]  # what stands along them; "tokens" are the experiment's
+    # For axes along which the tokens stand in another order: which token is at each place.
+    places: Mapping[str, Sequence[int]] = field(default_factory=dict)

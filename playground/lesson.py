@@ -24,6 +24,8 @@ T = TypeVar("T")
 Number = TypeVar("Number", int, float)
 Draw = Callable[[Texts], None]
 
+_SHOWN = "inputs"  # what each input of a lesson shows: as it was drawn, or as it was set since
+
 
 def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
     """Draw the lesson of this id, on the current experiment.
@@ -61,9 +63,10 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
 def _step(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
     places = {step: f"{id}.{step}" for step in steps}
     titles = {step: t(f"{place}.title") for step, place in places.items()}
-    asked = session.step()  # of a link, as long as nothing else was chosen here
-    first = asked if asked in steps else next(iter(steps))
-    chosen = choose(f"{id}.step", t("exhibit.step"), titles, default=first, is_label_shown=False)
+    asked = session.pop_asked_step()
+    if asked in steps:
+        session.set_setting(f"{id}.step", asked)
+    chosen = choose(f"{id}.step", t("exhibit.step"), titles, is_label_shown=False)
     session.show_step(chosen)
     place = places[chosen]
     st.markdown(t(f"{place}.ask"))
@@ -96,7 +99,8 @@ def plot(key: str, figure: Figure, alt: str) -> None:
 
 def found(t: Texts, *sentences: str) -> None:
     """What was measured, in sentences made from the numbers."""
-    st.info(t("exhibit.found", what=" ".join(sentences)), icon=":material/straighten:")
+    between = "" if t.language == "zh" else " "
+    st.info(t("exhibit.found", what=between.join(sentences)), icon=":material/straighten:")
 
 
 # --- inputs
@@ -110,12 +114,15 @@ def choose(
     default: T | None = None,
     help: str | None = None,
     is_label_shown: bool = True,
+    then: Callable[[], None] | None = None,
 ) -> T:
-    """One of a few, all in sight. `options` gives each its name; the first is the default."""
+    """One of a few, all in sight. `options` gives each its name; the first is the default.
+
+    `then` is called once another one is set, for what follows from it.
+    """
     first = next(iter(options)) if default is None else default
     chosen = session.setting(key, first)
     chosen = chosen if chosen in options else first
-    st.session_state[key] = chosen
     st.segmented_control(
         label,
         list(options),
@@ -123,7 +130,7 @@ def choose(
         required=True,
         help=help,
         label_visibility="visible" if is_label_shown else "collapsed",
-        **_kept(key),
+        **_kept(key, chosen, then),
     )
     return chosen
 
@@ -167,18 +174,18 @@ def choose_several(
     *,
     default: Sequence[T] = (),
     help: str | None = None,
+    then: Callable[[], None] | None = None,
 ) -> list[T]:
-    """Any number of a few, in their order."""
+    """Any number of a few, in their order. `then` as for `choose`."""
     kept = session.setting(key, list(default))
     chosen = [option for option in options if option in kept]
-    st.session_state[key] = chosen
     st.pills(
         label,
         list(options),
         selection_mode="multi",
         format_func=options.__getitem__,
         help=help,
-        **_kept(key),
+        **_kept(key, chosen, then),
     )
     return chosen
 
@@ -192,20 +199,23 @@ def slide(
     default: Number,
     step: Number | None = None,
     help: str | None = None,
+    then: Callable[[], None] | None = None,
 ) -> Number:
-    """A number on a slider. Where there is but one, it is written instead, as a slider fails."""
+    """A number on a slider. Where there is but one, it is written instead, as a slider fails.
+
+    `then` as for `choose`.
+    """
     value = min(max(session.setting(key, default), low), high)
     if low == high:
         st.markdown(f"{label}: {value}")
         return value
-    st.session_state[key] = value
     st.slider(
         label,
         low,
         high,
         step=step,
         help=help,
-        **_kept(key),
+        **_kept(key, value, then),
     )
     return value
 
@@ -221,13 +231,12 @@ def slide_along(
     """One of many in a row, such as 1, 2, 4, 8, on a slider; `options` gives each its name."""
     value = session.setting(key, default)
     value = value if value in options else default
-    st.session_state[key] = value
     st.select_slider(
         label,
         list(options),
         format_func=options.__getitem__,
         help=help,
-        **_kept(key),
+        **_kept(key, value),
     )
     return value
 
@@ -237,14 +246,13 @@ def number(
 ) -> int:
     """A whole number to be typed."""
     value = min(max(session.setting(key, default), low), high)
-    st.session_state[key] = value
     st.number_input(
         label,
         low,
         high,
         value=None,  # emptied, it is None and changes nothing
         help=help,
-        **_kept(key),
+        **_kept(key, value),
     )
     return value
 
@@ -252,8 +260,7 @@ def number(
 def switch(key: str, label: str, *, default: bool = False, help: str | None = None) -> bool:
     """On or off."""
     value = bool(session.setting(key, default))
-    st.session_state[key] = value
-    st.toggle(label, help=help, **_kept(key))
+    st.toggle(label, help=help, **_kept(key, value))
     return value
 
 
@@ -278,9 +285,11 @@ def press(
     )
 
 
-def _kept(key: str) -> dict[str, Any]:
-    """What makes an input keep its value in the session under its key."""
-    return {"key": key, "on_change": answering(_keep, on=BOARD), "args": (key,)}
+def _kept(key: str, value: Any, then: Callable[[], None] | None = None) -> dict[str, Any]:
+    """What makes an input show this value, and keep another one in the session under its key."""
+    st.session_state[key] = value
+    st.session_state.setdefault(_SHOWN, {})[key] = value
+    return {"key": key, "on_change": answering(_keep, on=BOARD), "args": (key, then)}
 
 
 def _commit(key: str, drawn: T | None, commit: Callable[[T], None]) -> None:
@@ -289,7 +298,15 @@ def _commit(key: str, drawn: T | None, commit: Callable[[T], None]) -> None:
         commit(value)
 
 
-def _keep(key: str) -> None:
-    value = st.session_state.get(key)  # gone where a late message comes from a page that was left
-    if value is not None:
-        session.set_setting(key, value)
+def _keep(key: str, then: Callable[[], None] | None) -> None:
+    """Keep what was set, if it is another value than was shown.
+
+    A late message of a page that was left calls this for all its inputs, changed or not.
+    """
+    value, shown = st.session_state.get(key), st.session_state.get(_SHOWN, {})
+    if value is None or value == shown.get(key):
+        return
+    shown[key] = value
+    session.set_setting(key, value)
+    if then:
+        then()

@@ -30,6 +30,7 @@ class Matrix:
     operation: dict[str, Any] = field(default_factory=lambda: {"kind": "given"})
     is_editable: bool = False
     is_paintable: bool = False  # its cells are allowed and forbidden by hand
+    is_sortable: bool = False  # its rows are carried up and down by their names
     are_weights: bool = False  # from 0 to 1, rather than signed
     chain: str = ""  # matrices of one chain stand below each other
     text: str = ""  # which texts describe it, if not those of its id

@@ -16,6 +16,7 @@ import streamlit as st
 
 from attention_core import AttentionError, Experiment, from_plain, to_plain
 from attention_core.canvas import MAX_HEADS
+from attention_core.permutation import Order, moved, repaired
 from attention_core.stack import Layer, continues, stacked
 from playground import link
 from playground.texts import LANGUAGES, Language, first_guess
@@ -26,6 +27,7 @@ T = TypeVar("T")
 BOARD_KEY = "board"  # of the component's state
 
 _KEY = "work"
+_ORDER = "permutation.order"
 _MOST_STEPS = 200  # of undo
 _MOST_MOUNTS = 20  # boards whose edits are remembered as taken
 _MOST_LISTED = 144  # rows, numbers of a row, or cells of the mask in one edit
@@ -65,7 +67,8 @@ def _begin() -> None:
         "language": _first_language(),
         "head": _first_head(),
         "settings": {},
-        "step": st.query_params.get("s", ""),
+        "step": "",
+        "asked_step": st.query_params.get("s", ""),
     }
     text = st.query_params.get("e")
     if text:
@@ -184,7 +187,8 @@ def take(message: Any) -> None:
             {"kind": "cell", "matrix", "head", "row", "column", "value", "joins"},
             {"kind": "block", "matrix", "head", "row", "column", "values"},
             {"kind": "paint", "cells": [[query, key], ...], "allowed", "joins"},
-            {"kind": "rename", "row", "text"}, {"kind": "add"}, {"kind": "remove", "row"}.
+            {"kind": "rename", "row", "text"}, {"kind": "add"}, {"kind": "remove", "row"},
+            {"kind": "move", "row", "to"}, which changes the order of a lesson alone.
             It comes from a browser, so anything may be in it; what is malformed is dropped.
     """
     if not isinstance(message, Mapping) or not isinstance(message.get("edits"), list):
@@ -219,8 +223,15 @@ def setting(key: str, default: T) -> T:
     return value
 
 
+def pop_asked_step() -> str:
+    """The step that the link asks for, once; it is for the lesson that the link leads to."""
+    asked = str(_work()["asked_step"])
+    _work()["asked_step"] = ""
+    return asked
+
+
 def step() -> str:
-    """The step of the lesson that is shown, or that the link asks for; "" on other pages."""
+    """The step of the lesson that is shown; "" on other pages."""
     return str(_work()["step"])
 
 
@@ -232,6 +243,17 @@ def show_step(id: str) -> None:
 def set_setting(key: str, value: Any) -> None:
     """Set a lesson to something."""
     _work()["settings"] = _work()["settings"] | {key: value}
+
+
+def order() -> Order:
+    """The places of the tokens in the order that the lesson on positions has put them in."""
+    return repaired(setting(_ORDER, ()), experiment().n_tokens)
+
+
+def reorder(change: Callable[[Order], Order]) -> None:
+    """Put the tokens of that lesson in another order; the experiment keeps its own."""
+    take_waiting()
+    set_setting(_ORDER, change(order()))
 
 
 def language() -> Language:
@@ -360,7 +382,10 @@ def _take_one(edit: Mapping[str, Any]) -> None:
             case "remove":
                 row = _a(int, edit["row"])
                 _apply(lambda e: e.without_token(row), moves_cells=True)
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+            case "move":
+                row, to = _a(int, edit["row"]), _a(int, edit["to"])
+                set_setting(_ORDER, moved(order(), row, to))
+    except (KeyError, TypeError, ValueError, OverflowError, AttentionError) as error:
         _log.warning("malformed edit dropped: %s", error)
 
 

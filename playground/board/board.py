@@ -72,7 +72,7 @@ def board_data(
 
 def exhibit_data(t: Texts, exhibit: Exhibit) -> dict[str, Any]:
     """All that the board of a lesson shows, as JSON-ready data."""
-    is_yours = any(matrix.is_editable or matrix.is_paintable for matrix in exhibit.matrices)
+    is_yours = any(matrix.is_editable for matrix in exhibit.matrices)
     return {
         **_laid_out(t, exhibit.stages, exhibit.matrices, 0),
         "of": exhibit.of,
@@ -81,6 +81,7 @@ def exhibit_data(t: Texts, exhibit: Exhibit) -> dict[str, Any]:
         "softmax": None,
         "sentences": [],
         "axes": {axis: list(labels) for axis, labels in exhibit.axes.items()},
+        "places": {axis: list(tokens) for axis, tokens in exhibit.places.items()},
         "texts": t.group("board") | ({} if is_yours else {"hint": t("exhibit.hint")}),
     }
 
@@ -138,6 +139,7 @@ def _stage_title(t: Texts, stage: str, experiment: Experiment, head: int) -> str
 def _described(t: Texts, matrix: Matrix, head: int, names: dict[str, str]) -> dict[str, Any]:
     extras = {
         "reach": matrix.reach,
+        "sortable": matrix.is_sortable or None,
         "bands": matrix.bands,
         "row_bands": matrix.row_bands,
         "mark": matrix.mark,

@@ -5,8 +5,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from attention_core.errors import ChoiceError, DtypeError, RangeError, ShapeError
-from attention_core.masks import causal, combine, padding, window
+from attention_core.errors import (
+    ChoiceError,
+    DivisibilityError,
+    DtypeError,
+    RangeError,
+    ShapeError,
+)
+from attention_core.masks import (
+    buckets,
+    causal,
+    combine,
+    global_tokens,
+    hash_buckets,
+    padding,
+    random_keys,
+    window,
+)
 
 COUNTS = st.integers(0, 7)
 MASKS = st.lists(arrays(np.bool_, (3, 4)), min_size=1, max_size=4)
@@ -145,6 +160,156 @@ def test_window_refuses_what_is_negative(arguments, message):
         window(**arguments)
 
     assert str(caught.value) == message
+
+
+# global tokens
+
+
+def test_global_tokens_by_hand():
+    np.testing.assert_array_equal(
+        global_tokens(4, 1),
+        np.array([[1, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]], dtype=bool),
+    )
+
+
+@given(COUNTS, st.integers(0, 9))
+def test_global_tokens_agree_with_loops(n_tokens, n_global):
+    expected = [[i < n_global or j < n_global for j in range(n_tokens)] for i in range(n_tokens)]
+
+    np.testing.assert_array_equal(
+        global_tokens(n_tokens, n_global),
+        np.array(expected, dtype=bool).reshape(n_tokens, n_tokens),
+    )
+
+
+def test_a_negative_count_of_global_tokens_is_refused():
+    with pytest.raises(RangeError) as caught:
+        global_tokens(3, -1)
+
+    assert str(caught.value) == "n_global must lie between 0 and inf, got -1"
+
+
+# random keys
+
+
+@given(COUNTS, COUNTS, st.integers(0, 9), st.integers(0, 9))
+def test_each_query_draws_so_many_keys_and_none_twice(n_q, n_k, n_random, seed):
+    drawn = random_keys(n_q, n_random, rng=np.random.default_rng(seed), n_k=n_k)
+
+    assert drawn.shape == (n_q, n_k)
+    assert (drawn.sum(axis=-1) == min(n_random, n_k)).all()
+
+
+def test_drawing_more_keys_keeps_those_drawn_before():
+    fewer, more = (random_keys(6, k, rng=np.random.default_rng(1)) for k in (2, 3))
+
+    assert (more >= fewer).all()
+
+
+def test_every_key_is_drawn_about_equally_often():
+    drawn = random_keys(20_000, 2, rng=np.random.default_rng(0), n_k=5)
+
+    np.testing.assert_allclose(drawn.mean(axis=0), 0.4, atol=0.02)
+
+
+def test_a_negative_count_of_random_keys_is_refused():
+    with pytest.raises(RangeError) as caught:
+        random_keys(3, -2, rng=np.random.default_rng(0))
+
+    assert str(caught.value) == "n_random must lie between 0 and inf, got -2"
+
+
+# hash buckets
+
+
+class FixedNormal:
+    """Draws what it is told to."""
+
+    def __init__(self, R):
+        self.R = np.array(R, dtype=float)
+
+    def standard_normal(self, shape):
+        assert self.R.shape == shape
+        return self.R
+
+
+def test_buckets_by_hand():
+    # x R is (1, 3), (-4, 1), (-1, -3); with -x R beside it, the largest stands at 1, 2 and 3.
+    bucket_of = buckets([[1, 3], [-4, 1], [-1, -3]], 4, 1, rng=FixedNormal([np.eye(2)]))
+
+    assert bucket_of.tolist() == [[1, 2, 3]]
+
+
+@given(st.integers(1, 6), st.integers(1, 5), st.integers(1, 4), st.integers(0, 99))
+def test_buckets_agree_with_loops(n_tokens, width, n_rounds, seed):
+    vectors = np.random.default_rng(seed).standard_normal((n_tokens, width))
+
+    bucket_of = buckets(vectors, 6, n_rounds, rng=np.random.default_rng(7))
+
+    R = torch.tensor(np.random.default_rng(7).standard_normal((n_rounds, width, 3)))
+    for round in range(n_rounds):
+        for token in range(n_tokens):
+            projected = torch.tensor(vectors[token]) @ R[round]
+            expected = torch.cat([projected, -projected]).argmax()
+            assert bucket_of[round, token] == expected
+
+
+def test_opposite_vectors_never_meet_and_parallel_ones_always_do():
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        x = rng.standard_normal(4)
+        met = hash_buckets(buckets([x, 9 * x, -x], 8, 1, rng=rng))
+
+        np.testing.assert_array_equal(met[0], [True, True, False])
+
+
+def test_close_vectors_meet_more_often_than_far_ones():
+    rng = np.random.default_rng(3)
+    vectors = [[1, 0, 0], [0.9, 0.3, 0], [0, 0, 1]]
+
+    bucket_of = buckets(vectors, 4, 2_000, rng=rng)
+
+    close, far = ((bucket_of[:, 0] == bucket_of[:, k]).mean() for k in (1, 2))
+    assert close > far + 0.2
+
+
+def test_hash_buckets_by_hand():
+    np.testing.assert_array_equal(
+        hash_buckets(np.array([[0, 0, 1], [2, 3, 3]])),
+        [[True, True, False], [True, True, True], [False, True, True]],
+    )
+
+
+def test_more_rounds_only_let_more_tokens_meet():
+    vectors = np.random.default_rng(4).standard_normal((8, 3))
+    bucket_of = buckets(vectors, 8, 5, rng=np.random.default_rng(5))
+
+    fewer, more = hash_buckets(bucket_of[:2]), hash_buckets(bucket_of)
+
+    assert (more >= fewer).all()
+    assert fewer.diagonal().all()
+
+
+@pytest.mark.parametrize(
+    ("counts", "error", "message"),
+    [
+        ((0, 1), RangeError, "n_buckets must lie between 2 and inf, got 0"),
+        ((3, 1), DivisibilityError, "n_buckets must be a multiple of 2, got 3 and 2"),
+        ((2, 0), RangeError, "n_rounds must lie between 1 and inf, got 0"),
+    ],
+)
+def test_buckets_refuse_counts_that_make_none(counts, error, message):
+    with pytest.raises(error) as caught:
+        buckets(np.eye(2), *counts, rng=np.random.default_rng(0))
+
+    assert str(caught.value) == message
+
+
+def test_buckets_refuse_a_vector_alone():
+    with pytest.raises(ShapeError) as caught:
+        buckets([1.0, 2.0], 2, 1, rng=np.random.default_rng(0))
+
+    assert str(caught.value) == "vectors must have shape (n_tokens, width), got (2,)"
 
 
 # combine

@@ -126,6 +126,7 @@ def test_minus_zero_is_zero(modules: Page):
         ([1 / 3, 12], 2),
         ([1 / 3, 123], 1),
         ([1 / 3, 1234], 0),
+        ([1 / 3, -1e9], 3),  # written with an exponent
     ],
 )
 def test_a_matrix_gets_as_few_decimals_as_it_needs(modules: Page, values: list, decimals: int):

@@ -119,6 +119,7 @@ export class Board {
     this.hoveredRow = null; // of a sentence
     this.heldTitle = null; // the matrix whose title is pointed at
     this.gesture = null; // a drag under way: see gestures.js
+    this.carried = null; // the row that was carried last, until Python has answered
     this.editing = null; // the number that is being typed: see `begin`
     this.minusBefore = null; // the value before a "-" that may begin a negative number
     this.onPress = (event) => onPress(this, event);
@@ -142,6 +143,7 @@ export class Board {
     this.say = sayFrom(data.texts);
     if (mayDiffer) this.theme = themeOf(this.root);
     this.update(Boolean(this.gesture?.isActive));
+    this.putDown();
     if (this.pending.some((edit) => edit.isWaiting)) this.deliverInTime();
     else this.wait(); // Python is at work: no reason to repeat anything yet
     this.thereafter();
@@ -254,6 +256,7 @@ export class Board {
   }
 
   stopGesture() {
+    this.gesture?.end?.();
     this.gesture = null;
     this.root.classList.remove("dragging");
   }
@@ -509,6 +512,26 @@ export class Board {
     if (!emptied) return;
     const token = nameOf(this.data.axes.tokens, emptied.row);
     this.complain(this.view.cellAt(emptied), this.say("emptied", { token }));
+  }
+
+  /** A row of a sortable matrix to another place. */
+  carry({ id, row }, to) {
+    if (!this.view.headerAt({ id, row: to })) return;
+    this.carried = { id, row: to };
+    this.send({ kind: "move", row, to });
+  }
+
+  /** Where the row stands that was carried last, while Python has not answered. */
+  carriedTo(id) {
+    return this.carried?.id === id ? this.carried.row : null;
+  }
+
+  /** The names of the rows are those of the new order: the focus goes where its row went. */
+  putDown() {
+    if (!this.carried || this.pending.some(({ kind }) => kind === "move")) return;
+    const focus = view.focused(this.root);
+    if (focus && view.rowOf(focus)) this.view.headerAt(this.carried)?.focus();
+    this.carried = null;
   }
 
   /** A block of numbers from the clipboard, from this cell on; all of it or nothing. */

@@ -1,5 +1,6 @@
 /**
- * What a hand does to numbers: drags one sideways, paints the mask, pastes a block.
+ * What a hand does to numbers: drags one sideways, paints the mask, pastes a block; and to rows:
+ * carries one up or down.
  */
 
 import { looksLikeBlock } from "./block.js";
@@ -15,6 +16,8 @@ const FINE_STEP = 0.01; // with the shift key
 /** @param {Board} board @param {PointerEvent} event */
 export function onPointerDown(board, event) {
   if (event.button !== 0 || !event.isPrimary) return;
+  const header = view.rowOf(event.target);
+  if (header) follow(board, event, new Carrying(board, header, event));
   const place = view.cellOf(event.target);
   if (!place) return;
   if (board.isPaintable(place)) {
@@ -138,6 +141,48 @@ class Painting {
     if (changed.length) this.board.paint(changed, !this.allowed, true);
     this.board.stopGesture();
     this.board.clearMessage();
+  }
+}
+
+/** A row that is carried up or down by its name; a line shows where it would be put. */
+class Carrying {
+  constructor(board, { id, row }, { clientY }) {
+    this.board = board;
+    this.id = id;
+    this.row = row;
+    this.to = row;
+    this.y = clientY;
+    this.isActive = false;
+    this.headers = board.view.sheets.get(id).rows.map(({ header }) => header);
+  }
+
+  move({ clientY }) {
+    if (!this.isActive && Math.abs(clientY - this.y) < SLACK) return;
+    this.isActive = true;
+    const below = this.headers.findIndex((th) => clientY < th.getBoundingClientRect().bottom);
+    this.to = below < 0 ? this.headers.length - 1 : below;
+    this.headers.forEach((th, row) => {
+      const { classList } = th.parentElement;
+      classList.toggle("carried", row === this.row);
+      classList.toggle("put-above", row === this.to && this.to < this.row);
+      classList.toggle("put-below", row === this.to && this.to > this.row);
+    });
+  }
+
+  release() {
+    if (this.to !== this.row) this.board.carry(this, this.to);
+  }
+
+  /** Escape: the row stays where it was. */
+  cancel() {
+    this.board.stopGesture();
+  }
+
+  /** However it ends: nothing is marked any more. */
+  end() {
+    for (const { parentElement } of this.headers) {
+      parentElement.classList.remove("carried", "put-above", "put-below");
+    }
   }
 }
 

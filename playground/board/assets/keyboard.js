@@ -1,5 +1,6 @@
 /**
- * The keys of the board: arrows move, Enter pins or ends typing, + and − nudge.
+ * The keys of the board: arrows move, Enter pins or ends typing, + and − nudge; with Alt, arrows
+ * carry a row.
  */
 
 import * as view from "./view.js";
@@ -21,6 +22,11 @@ export function onKey(board, event) {
     board.gesture.cancel();
     return;
   }
+  const header = view.rowOf(event.target);
+  if (header && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+    onRowKey(board, event, header);
+    return;
+  }
   const place = view.cellOf(event.target);
   if (!place) {
     if (event.key === "Escape") board.setPin(null);
@@ -39,6 +45,18 @@ function onTokenKey(board, event) {
     event.target.value = board.data.axes.tokens[Number(event.target.dataset.row)];
     event.target.blur();
   }
+}
+
+/** On the name of a row: arrows go to the next one, with Alt they carry the row along. */
+function onRowKey(board, event, { id, row }) {
+  event.preventDefault();
+  const [step] = ARROWS[event.key];
+  if (!event.altKey) {
+    board.view.headerAt({ id, row: row + step })?.focus();
+    return;
+  }
+  const from = board.carriedTo(id) ?? row; // the answer to the key before may be under way
+  board.carry({ id, row: from }, from + step);
 }
 
 /** @param {Board} board @returns {boolean} whether the key is used up */

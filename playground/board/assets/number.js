@@ -9,6 +9,9 @@ const THOUSANDS = /^[+-]?[1-9]\d{0,2}(,\d{3})+$/;
 /** 2½ and 10², which as plain digits would be 21/2 and 102. */
 const RAISED = /[\p{N}.]\p{No}|\p{No}[\p{N}.]/u;
 
+/** From this size on a number is written with an exponent. */
+const EXPONENTIAL = 99_999.5;
+
 /**
  * Reads what somebody typed: `.05`, `1e-3`, `-2,5`, `1/3`, also in full-width characters.
  *
@@ -59,15 +62,16 @@ function normalized(text) {
 
 /**
  * How many decimals all cells of a computed matrix get: at most 3, fewer where they suffice or
- * the numbers are large, so that every text fits its cell.
+ * the numbers are large, so that every text fits its cell. Those with an exponent play no part.
  *
  * @param {number[]} values
  */
 export function decimalsFor(values) {
-  const largest = Math.max(0, ...values.map(Math.abs));
+  const plain = values.filter((value) => Math.abs(value) < EXPONENTIAL);
+  const largest = Math.max(0, ...plain.map(Math.abs));
   const most = largest < 10 ? 3 : largest < 100 ? 2 : largest < 1000 ? 1 : 0;
   for (let decimals = 0; decimals < most; decimals++) {
-    if (values.every((value) => Number(value.toFixed(decimals)) === value)) return decimals;
+    if (plain.every((value) => Number(value.toFixed(decimals)) === value)) return decimals;
   }
   return most;
 }
@@ -81,7 +85,7 @@ export function decimalsFor(values) {
 export function formatCell(value, decimals) {
   if (value === 0) return "0"; // exactly, which a masked weight is
   const text = value.toFixed(decimals);
-  if (Math.abs(value) >= 99_999.5) return tidy(value.toExponential(1));
+  if (Math.abs(value) >= EXPONENTIAL) return tidy(value.toExponential(1));
   return tidy(Number(text) === 0 ? value.toExponential(0) : text);
 }
 
@@ -94,7 +98,7 @@ export function formatCell(value, decimals) {
 export function formatNumber(value) {
   const size = Math.abs(value);
   if (size === 0) return "0";
-  if (size >= 99_999.5 || size < 0.001) return tidy(trimmed(value.toExponential(2)));
+  if (size >= EXPONENTIAL || size < 0.001) return tidy(trimmed(value.toExponential(2)));
   return tidy(trimmed(value.toFixed(size < 1000 ? 4 : 1)));
 }
 

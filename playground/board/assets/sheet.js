@@ -36,6 +36,7 @@ export class Sheet {
       this.caption.node,
       element("div", { class: "scroll" }, this.table),
     );
+    this.key = null; // what the frames of marked cells mean, where there are any
     if (this.isX) {
       this.add = element("button", { class: "add", type: "button" });
       this.node.append(this.add);
@@ -77,6 +78,7 @@ export class Sheet {
    */
   paint(matrix, scene) {
     this.matrix = matrix;
+    this.places = scene.data.places?.[matrix.rows];
     this.isUnlabelled = true;
     this.isStale = !this.isInView && !scene.isFinal;
     if (this.isStale) {
@@ -152,7 +154,20 @@ export class Sheet {
     this.values = null;
   }
 
+  /** Says below the numbers what a dashed frame means, where there is one. */
+  paintKey({ marked, mark }) {
+    const isMarked = Boolean(marked?.some((row) => row.includes(true)));
+    if (isMarked && !this.key) {
+      this.key = element("div", { class: "key", "aria-hidden": "true" });
+      this.node.append(this.key);
+    }
+    if (!this.key) return;
+    this.key.hidden = !isMarked;
+    if (isMarked) update(this.key, mark);
+  }
+
   paintCells(matrix, { palette, theme, changes, editing }) {
+    this.paintKey(matrix);
     const known = matrix.values.flat().filter(isNumber);
     const reach = matrix.reach ?? Math.max(0, ...known.map(Math.abs));
     const ofAll = decimalsFor(known);
@@ -205,14 +220,14 @@ export class Sheet {
 
   /** Lights the row of a token that is followed. @param {number | null} token */
   follow(token) {
-    const row = this.matrix.rows === "tokens" ? token : null;
+    const row = this.matrix.rows === "tokens" ? token : (this.places?.indexOf(token) ?? null);
     this.rows.forEach((each, index) => each.node.classList.toggle("followed", index === row));
   }
 }
 
 /** What must be equal for a sheet to serve another matrix. @param {Matrix} matrix */
-export function kindOf({ id, symbol, rows, editable, paintable }) {
-  return JSON.stringify([id, symbol, rows, editable, paintable]);
+export function kindOf({ id, symbol, rows, editable, paintable, sortable }) {
+  return JSON.stringify([id, symbol, rows, editable, paintable, sortable]);
 }
 
 /** Rather than null, which is minus infinity, or a text: "NaN", "∞". */
@@ -269,7 +284,9 @@ class Row {
     this.isX = matrix.id === "X";
     /** @type {Cell[]} */
     this.cells = [];
+    this.isSortable = Boolean(matrix.sortable);
     const header = element("th", { role: "rowheader" });
+    this.header = header;
     if (this.isX) {
       this.name = element("input", {
         class: "token",
@@ -284,6 +301,11 @@ class Row {
       this.name = element("span", { dir: "auto", "data-token": isToken ? row : undefined });
       header.append(this.name);
     }
+    if (this.isSortable) {
+      header.className = "sortable";
+      header.dataset.row = String(row);
+      header.tabIndex = 0;
+    }
     this.node = element("tr", { role: "row" }, header);
   }
 
@@ -294,6 +316,10 @@ class Row {
   rename(names, row, say) {
     const name = names[row];
     update(this.name, this.isX ? null : name, { title: name });
+    if (this.isSortable) {
+      const place = { token: nameOf(names, row), place: row + 1, count: names.length };
+      update(this.header, null, { "aria-label": say("sortable", place) });
+    }
     if (!this.isX) return;
     const isFocused = this.name.getRootNode().activeElement === this.name;
     if (!isFocused) this.name.value = name;

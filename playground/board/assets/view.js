@@ -21,6 +21,7 @@ import { Sheet, kindOf } from "./sheet.js";
  * @property {"signed" | "weights" | "plain"} scale
  * @property {boolean} editable
  * @property {boolean} paintable
+ * @property {boolean} [sortable] whether its rows are carried up and down by their names
  * @property {number | null} head
  * @property {Record<string, any>} operation
  * @property {number} [reach] the size at which a signed colour is full; else the largest in it
@@ -40,6 +41,8 @@ import { Sheet, kindOf } from "./sheet.js";
  * @property {{kind: string, row: number | null, text: string}[]} sentences
  * @property {{id: string, title: string}[]} stages
  * @property {Record<string, string[]>} axes
+ * @property {Record<string, number[]>} [places] which token is at each place of an axis along
+ *   which they stand in another order
  * @property {Record<string, string>} texts
  * @property {Record<string, Record<string, string[]>>} palette
  * @property {{value: number, tokens: number}} limits
@@ -220,6 +223,11 @@ export class View {
   cellAt({ id, row, column }) {
     return this.sheets.get(id)?.rows[row]?.cells[column]?.node ?? null;
   }
+
+  /** @param {{id: string, row: number}} place @returns {HTMLElement | null} the name of a row */
+  headerAt({ id, row }) {
+    return this.sheets.get(id)?.rows[row]?.header ?? null;
+  }
 }
 
 class Tools {
@@ -277,6 +285,13 @@ class Tools {
 }
 
 // --- places
+
+/** Which row of a sortable matrix an element names. */
+export function rowOf(node) {
+  const header = node.closest?.(".sortable");
+  if (!header) return null;
+  return { id: header.closest("[data-matrix]").dataset.matrix, row: Number(header.dataset.row) };
+}
 
 /** The focused element inside the same shadow root. */
 export function focused(node) {
