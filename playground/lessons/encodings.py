@@ -11,7 +11,8 @@ from attention_core.permutation import EncodingGap, row_lengths, shift_changes
 from attention_core.presets import Encoding
 from playground.charts import Chart, Line, Map, Panel, figure
 from playground.figures import Figure
-from playground.lessons.permutation import listed, number
+from playground.lessons.permutation import listed
+from playground.numerals import size
 from playground.palette import Theme
 from playground.texts import Texts
 
@@ -64,7 +65,7 @@ def gap_table(t: Texts, e: Experiment, measured: Sequence[EncodingGap]) -> str:
         row = [f"**{name}**" if encoding == e.encoding else name]
         for each in measured:
             if each.encoding == encoding:
-                gap = number(each.gap)
+                gap = size(each.gap)
                 rounded = t("permutation.encodings.rounding", gap=gap)
                 row.append(rounded if each.is_rounding else gap)
         lines.append(row)
@@ -244,7 +245,7 @@ def found(
         said.append(t("permutation.encodings.rows", rows=rows, columns=columns))
     if e.encoding in ("sinusoidal", "rotary"):
         changes = shift_changes(e, SHIFTS)
-        rotary, sinusoidal = (number(float(changes[of].max())) for of in ("rotary", "sinusoidal"))
+        rotary, sinusoidal = (size(float(changes[of].max())) for of in ("rotary", "sinusoidal"))
         said.append(
             t(
                 "permutation.encodings.shifts",

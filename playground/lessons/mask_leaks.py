@@ -6,7 +6,8 @@ from attention_core import Experiment
 from attention_core.arrays import BoolArray, FloatArray
 from attention_core.leaks import Leak, Probe, mask_for
 from playground.exhibit import Exhibit
-from playground.lessons.masks import listed, named, short
+from playground.lessons.masks import listed, named
+from playground.numerals import short
 from playground.pipeline import Matrix, axis_labels
 from playground.texts import Texts
 
@@ -108,7 +109,7 @@ def leaks_found(t: Texts, e: Experiment, right: Probe, broken: Probe, token: int
         said.append(t("masks.leaks.right_stays", count=n_hidden))
     sums = broken.weights.sum(axis=-1)
     if np.abs(sums - 1).max() > 1e-9:
-        said.append(t("masks.leaks.sums", low=short(sums.min(), 3), high=short(sums.max(), 3)))
+        said.append(t("masks.leaks.sums", low=short(sums.min()), high=short(sums.max())))
     return said
 
 
@@ -122,5 +123,5 @@ def _moved(t: Texts, e: Experiment, broken: Probe, name: str, n_hidden: int) -> 
         count=len(rows),
         hidden=n_hidden,
         rows=listed(t, e, rows),
-        most=short(broken.moved_by[rows].max(), 3),
+        most=short(broken.moved_by[rows].max()),
     )

@@ -22,7 +22,8 @@ from attention_core.spellings import (
     stored,
 )
 from playground.exhibit import Exhibit
-from playground.lessons.masks import named, short
+from playground.lessons.masks import named
+from playground.numerals import short, size
 from playground.pipeline import Matrix, axis_labels
 from playground.texts import Texts
 
@@ -145,7 +146,7 @@ def spellings_found(t: Texts, e: Experiment, s: Spelt) -> list[str]:
     """How far the spellings lie apart, and what each makes of an empty row."""
     size = written(float(stored(s.precision)))
     if np.isfinite(stored(s.precision)):
-        step = short(spacing(s.precision))
+        step = short(spacing(s.precision), 2)
         said = [t("masks.spellings.stored", precision=s.precision, stored=size, step=step)]
     else:
         said = [t("masks.spellings.not_stored", precision=s.precision, stored=size)]
@@ -170,10 +171,10 @@ def _rows_with_keys(t: Texts, s: Spelt) -> list[str]:
     if gap == 0:
         said.append(t("masks.spellings.same"))
     else:
-        said.append(t("masks.spellings.apart", gap=short(gap)))
+        said.append(t("masks.spellings.apart", gap=size(gap)))
     leak = float(s.weights["finite"][whole][~s.allowed[whole]].max(initial=0.0))
     if leak:
-        said.append(t("masks.spellings.leak", leak=short(leak)))
+        said.append(t("masks.spellings.leak", leak=size(leak)))
     return said
 
 
@@ -202,12 +203,12 @@ def _became(t: Texts, s: Spelt, weights: FloatArray, row: int) -> str:
         case "zeros":
             return t("masks.spellings.zeros")
         case "uniform":
-            return t("masks.spellings.uniform", weight=short(float(weights[0]), 3))
+            return t("masks.spellings.uniform", weight=short(float(weights[0])))
         case "unmasked":
             return t("masks.spellings.unmasked")
         case "other":
             gap = largest_gap(weights, s.unmasked[row])
-            return t("masks.spellings.other", gap=short(gap))
+            return t("masks.spellings.other", gap=size(gap))
 
 
 def written(value: float) -> str:

@@ -8,7 +8,8 @@ from attention_core import AttentionTrace, Experiment
 from attention_core.arrays import BoolArray, FloatArray
 from attention_core.cache import Growth, n_multiply_adds, n_multiply_adds_cached
 from playground.exhibit import Exhibit
-from playground.lessons.masks import named, short
+from playground.lessons.masks import named
+from playground.numerals import short, size
 from playground.pipeline import Matrix, axis_labels
 from playground.texts import Texts
 
@@ -109,7 +110,7 @@ def cross_found(t: Texts, e: Experiment, two: AttentionTrace, one: AttentionTrac
     n_q, n_k = two.weights.shape[-2:]
     gap = float(np.abs(one.output[-n_q:] - two.output).max())
     return [
-        t("masks.cross.same", gap=short(gap)),
+        t("masks.cross.same", gap=size(gap)),
         t("masks.cross.shapes", n_q=n_q, n_k=n_k, cross=n_q * n_k, one=e.n_tokens**2),
     ]
 
@@ -193,9 +194,9 @@ def cache_found(t: Texts, e: Experiment, g: Growth, *, is_causal: bool) -> list[
     n, most = len(g.tokens), float(g.moved_by.max())
     n_moved = int((g.moved_by > g.rounding).sum())
     if n_moved:
-        said = [t("masks.cache.moved", count=n_moved, earlier=n - 1, most=short(most, 3))]
+        said = [t("masks.cache.moved", count=n_moved, earlier=n - 1, most=short(most))]
     else:
-        said = [t("masks.cache.stayed", earlier=n - 1, most=short(most))]
+        said = [t("masks.cache.stayed", earlier=n - 1, most=size(most))]
     sizes = (n, e.d_model, e.d_k, e.d_k)
     if is_causal:
         gap = float(np.abs(g.after.output[-1:] - g.new.output).max())
@@ -203,7 +204,7 @@ def cache_found(t: Texts, e: Experiment, g: Growth, *, is_causal: bool) -> list[
             t(
                 "masks.cache.saved",
                 reused=g.n_reused,
-                gap=short(gap),
+                gap=size(gap),
                 full=n_multiply_adds(*sizes),
                 cached=n_multiply_adds_cached(*sizes),
             )

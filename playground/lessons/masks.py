@@ -137,12 +137,6 @@ def half(e: Experiment) -> int:
     return (e.n_tokens + 1) // 2
 
 
-def short(value: float, digits: int = 2) -> str:
-    """A size in a sentence: 0.497, 1.2e−7."""
-    text, _, exponent = f"{value:.{digits}g}".partition("e")
-    return (f"{text}e{int(exponent)}" if exponent else text).replace("-", "−")
-
-
 def named(e: Experiment, token: int) -> str:
     """One token in a sentence, told apart from those of the same text."""
     return escaped(narrate.names(e.tokens)[token])

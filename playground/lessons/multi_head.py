@@ -19,6 +19,7 @@ from attention_core.heads import (
     viewed_as_heads,
 )
 from playground.exhibit import Exhibit
+from playground.numerals import short, size
 from playground.pipeline import Matrix, axis_labels
 from playground.texts import Texts, escaped
 
@@ -163,7 +164,7 @@ def heads_found(t: Texts, e: Experiment, trace: ExperimentTrace, on: Sequence[in
     """That the sum is the output, and what is lost without a head or more."""
     attention = trace.attention
     gap = float(np.abs(attention.sum_of(range(e.n_heads)) - attention.output).max())
-    said = [t("multi_head.heads.sum", gap=f"{gap:.1g}")]
+    said = [t("multi_head.heads.sum", gap=size(gap))]
     off = [head for head in range(e.n_heads) if head not in on]
     if off:
         lost = attention.output - attention.sum_of(on)
@@ -175,7 +176,7 @@ def heads_found(t: Texts, e: Experiment, trace: ExperimentTrace, on: Sequence[in
     elif e.n_heads > 1:
         losses = np.abs(attention.contributions).max(axis=(-2, -1))
         head = int(losses.argmax())
-        said.append(t("multi_head.heads.most", number=head + 1, loss=f"{losses[head]:.3g}"))
+        said.append(t("multi_head.heads.most", number=head + 1, loss=short(losses[head])))
     return said
 
 
@@ -251,7 +252,7 @@ def fused_found(t: Texts, e: Experiment, trace: ExperimentTrace, letter: Letter)
             width=width,
             d_k=e.d_k,
             numbers=W.size,
-            gap=f"{gap:.1g}",
+            gap=size(gap),
         )
     ]
 
@@ -347,7 +348,7 @@ def shapes_told(t: Texts, steps: Sequence[ShapeStep]) -> str:
         "multi_head.shapes.told",
         wide=f"{count['projection']:,}",
         between=f"{count['scores']:,}",
-        share=f"{share:.3g}" if share < 1000 else f"{share:,.0f}",
+        share=short(share),
     )
 
 
@@ -439,7 +440,7 @@ def misviewed_found(t: Texts, e: Experiment, trace: ExperimentTrace) -> list[str
     )
     gap = float(np.abs(output - trace.attention.output).max())
     count, total = int(marked.sum()), marked.size
-    return [t("multi_head.view.fault", count=count, total=total, gap=f"{gap:.3g}")]
+    return [t("multi_head.view.fault", count=count, total=total, gap=size(gap))]
 
 
 def _misplaced(e: Experiment) -> tuple[Any, Any]:
@@ -563,7 +564,7 @@ def _change(e: Experiment, n_kv_heads: int) -> float:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    return f"{short(100 * share)} %"
 
 
 def _kind(t: Texts, e: Experiment, n_kv_heads: int) -> str:

@@ -24,6 +24,7 @@ from attention_core.permutation import (
 from playground.charts import Chart, Line, figure
 from playground.exhibit import Exhibit
 from playground.figures import Figure
+from playground.numerals import size
 from playground.palette import Theme
 from playground.pipeline import Matrix, axis_labels
 from playground.texts import Texts, escaped
@@ -267,10 +268,10 @@ def order_found(t: Texts, e: Experiment, compared: Comparison) -> list[str]:
     if e.n_tokens == 1:
         return [t("permutation.order.single")]
     if compared.order == tuple(range(e.n_tokens)):
-        return [t("permutation.order.unmoved", gap=number(compared.output_gap))]
+        return [t("permutation.order.unmoved", gap=size(compared.output_gap))]
     bound = rounding(e)
     said = []
-    output, weights = number(compared.output_gap), number(compared.weights_gap)
+    output, weights = size(compared.output_gap), size(compared.weights_gap)
     goes_along = compared.output_gap <= bound.output
     if goes_along:
         said.append(t("permutation.order.output_same", gap=output))
@@ -282,7 +283,7 @@ def order_found(t: Texts, e: Experiment, compared: Comparison) -> list[str]:
         said.append(t("permutation.order.weights_same", gap=weights))
     else:
         said.append(t("permutation.order.weights_differ", gap=weights))
-    mean = number(compared.mean_gap)
+    mean = size(compared.mean_gap)
     if compared.mean_gap <= bound.output:
         said.append(t("permutation.order.mean_same", gap=mean))
     else:
@@ -296,7 +297,7 @@ def order_found(t: Texts, e: Experiment, compared: Comparison) -> list[str]:
 def blamed(t: Texts, e: Experiment, order: Order) -> list[str]:
     """Which settings that go by place make the output of this order another one, as measured."""
     measured = breakers(e, order)
-    bare = number(float(gaps(with_only(e, []), [order])[0]))
+    bare = size(float(gaps(with_only(e, []), [order])[0]))
     if len(measured) == 1:
         setting = setting_name(t, e, measured[0].setting)
         return [t("permutation.blamed.one", setting=setting, gap=bare)]
@@ -333,17 +334,12 @@ def setting_name(t: Texts, e: Experiment, setting: Setting) -> str:
 
 def _with_gap(t: Texts, e: Experiment, breaker: Breaker) -> str:
     setting = setting_name(t, e, breaker.setting)
-    return t("permutation.blamed.with_gap", setting=setting, gap=number(breaker.alone))
+    return t("permutation.blamed.with_gap", setting=setting, gap=size(breaker.alone))
 
 
 def listed(t: Texts, names: Sequence[str]) -> str:
     """Names in a row, as in a sentence."""
     return t("permutation.blamed.comma").join(names)
-
-
-def number(value: float) -> str:
-    """A measured gap: one digit where it is rounding, three else."""
-    return (f"{value:.1g}" if value < 1e-9 else f"{value:.3g}").replace("-", "−")
 
 
 # --- the search
@@ -388,7 +384,7 @@ def search_found(t: Texts, e: Experiment, found: Search | None, order: Order) ->
         return [t("permutation.order.single")]
     total = f"{n_orders(e.n_tokens):,}"
     if found is None:
-        gap = number(float(gaps(e, [order])[0]))
+        gap = size(float(gaps(e, [order])[0]))
         return [t("permutation.search.untried", n_tokens=e.n_tokens, total=total, gap=gap)]
     count = f"{found.n_tried:,}"
     if n_moving(e) == e.n_tokens:
@@ -397,12 +393,10 @@ def search_found(t: Texts, e: Experiment, found: Search | None, order: Order) ->
         moving = n_moving(e)
         said = [t("permutation.search.some_tried", count=count, moving=moving, total=total)]
     if found.n_changing == 0:
-        bound = number(rounding(e).output)
-        return [*said, t("permutation.search.none", gap=number(found.gap), bound=bound)]
+        bound = size(rounding(e).output)
+        return [*said, t("permutation.search.none", gap=size(found.gap), bound=bound)]
     names = token_names(e)
     tokens = listed(t, [names[token] for token in found.order])
     changing = f"{found.n_changing:,}"
-    said.append(
-        t("permutation.search.most", changing=changing, gap=number(found.gap), order=tokens)
-    )
+    said.append(t("permutation.search.most", changing=changing, gap=size(found.gap), order=tokens))
     return [*said, *blamed(t, e, found.order)]

@@ -36,7 +36,7 @@ export class Sheet {
       this.caption.node,
       element("div", { class: "scroll" }, this.table),
     );
-    this.key = null; // what the frames of marked cells mean, where there are any
+    this.legend = null; // what the frames of marked cells mean, where there are any
     if (this.isX) {
       this.add = element("button", { class: "add", type: "button" });
       this.node.append(this.add);
@@ -155,19 +155,19 @@ export class Sheet {
   }
 
   /** Says below the numbers what a dashed frame means, where there is one. */
-  paintKey({ marked, mark }) {
+  paintLegend({ marked, mark }) {
     const isMarked = Boolean(marked?.some((row) => row.includes(true)));
-    if (isMarked && !this.key) {
-      this.key = element("div", { class: "key", "aria-hidden": "true" });
-      this.node.append(this.key);
+    if (isMarked && !this.legend) {
+      this.legend = element("div", { class: "legend", "aria-hidden": "true" });
+      this.node.append(this.legend);
     }
-    if (!this.key) return;
-    this.key.hidden = !isMarked;
-    if (isMarked) update(this.key, mark);
+    if (!this.legend) return;
+    this.legend.hidden = !isMarked;
+    if (isMarked) update(this.legend, mark);
   }
 
   paintCells(matrix, { palette, theme, changes, editing }) {
-    this.paintKey(matrix);
+    this.paintLegend(matrix);
     const known = matrix.values.flat().filter(isNumber);
     const reach = matrix.reach ?? Math.max(0, ...known.map(Math.abs));
     const ofAll = decimalsFor(known);

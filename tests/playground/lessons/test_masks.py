@@ -164,11 +164,3 @@ def test_a_causal_mask_is_announced_where_the_experiment_forbids_nothing(languag
 
     assert masks.instead(words, Experiment.from_preset()) == words("masks.instead")
     assert masks.instead(words, masked) == ""
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0, "0"), (0.497, "0.5"), (1.19e-7, "1.2e−7"), (64.0, "64"), (-3e12, "−3e12")],
-)
-def test_sizes_are_short(value, text):
-    assert masks.short(value) == text

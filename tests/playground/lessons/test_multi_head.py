@@ -22,9 +22,8 @@ def values(exhibit):
 
 
 def numbers(sentence):
-    return [
-        float(n.replace(",", "")) for n in re.findall(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?", sentence)
-    ]
+    plain = sentence.replace(",", "").replace("−", "-")
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", plain)]
 
 
 # --- heads

@@ -15,7 +15,7 @@ from attention_core.permutation import (
     search,
 )
 from playground.lessons import permutation
-from playground.lessons.permutation import number
+from playground.numerals import size as number
 from playground.texts import LANGUAGES, Texts
 from tests.playground.lessons.of_permutation import APPLE, REPEATED, SEVERAL
 
@@ -230,14 +230,6 @@ def test_a_hostile_token_is_escaped():
     (differs, *_) = said("en", e, (2, 0, 1))
 
     assert re.search(r"“\\\*[abc]\\\*”", differs)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0, "0"), (2.2e-16, "2e−16"), (0.0030249, "0.00302"), (12345.6, "1.23e+04")],
-)
-def test_a_gap_has_one_digit_where_it_is_rounding(value, text):
-    assert number(value) == text
 
 
 # --- the search
