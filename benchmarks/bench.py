@@ -130,11 +130,15 @@ TEXT_ANSWERS = """
   const node = document.querySelector("[data-testid=stText]"), text = node.textContent;
   const answers = () => node.textContent !== text;
 """
-# Plotly builds the DOM of a figure anew at every change.
+# Plotly builds the DOM of a figure anew at most changes, and sometimes keeps its outermost node.
 PLOT_ANSWERS = """
   const node = document.querySelector("[data-testid=stMain]");
-  const plot = () => document.querySelector(".js-plotly-plot"), before = plot();
-  const answers = () => plot() !== before && plot()?.querySelector(".main-svg .plot");
+  const shown = () => JSON.stringify(document.querySelector(".js-plotly-plot")?.data);
+  const before = shown();
+  const answers = () => {
+    const plot = document.querySelector(".js-plotly-plot");
+    return plot?.data && plot.querySelector(".main-svg .plot") && shown() !== before;
+  };
 """
 _ALL = "{ subtree: true, childList: true, characterData: true, attributes: true }"
 _WATCH = """() => {

@@ -36,18 +36,18 @@ LESSONS = (
         ("patterns", "spellings", "polarity", "leaks", "cross", "cache", "cost"),
     ),
     Lesson(
-        "permutation",
-        "pages/permutation.py",
-        ":material/swap_vert:",
-        "lessons",
-        ("order", "encodings", "search"),
-    ),
-    Lesson(
         "scaling",
         "pages/scaling.py",
         ":material/compress:",
         "lessons",
         ("sampling", "factor", "stability", "axis", "shift"),
+    ),
+    Lesson(
+        "permutation",
+        "pages/permutation.py",
+        ":material/swap_vert:",
+        "lessons",
+        ("order", "encodings", "search"),
     ),
 )
 
