@@ -19,7 +19,9 @@ from tests.browser.conftest import chromium
 EXPERIMENT = replace(
     Experiment.from_preset("random").resized(n_tokens=6, d_model=4, d_k=2, n_heads=2),
     mask=Experiment.from_preset("random").mask.only("causal"),
+    encoding="sinusoidal",
 )
+UP_AND_DOWN = ("Alt+ArrowDown", "Alt+ArrowUp")
 AT_MOST = {BOARD_ANSWERS: 1.5, PLOT_ANSWERS: 3.0}
 
 
@@ -38,6 +40,10 @@ def slider(key: str) -> str:
     return f"{of(key)} input[type=range]"
 
 
+def switch(key: str) -> str:
+    return f"{of(key)} input"
+
+
 def of(key: str) -> str:
     """Streamlit names the element of a widget after its key."""
     return f".st-key-{key.replace('.', '-')}"
@@ -46,6 +52,18 @@ def of(key: str) -> str:
 CASES = (
     Case("multi_head.heads", "a head off and on", f"{of('multi_head.on')} button", " "),
     Case("multi_head.grouped", "width d_model", slider("d_model"), TO_AND_FRO),
+    Case("masks.patterns", "a pattern on and off", f"{of('masks.kinds')} button", " "),
+    Case("masks.spellings", "a row emptied and filled", switch("masks.is_emptied"), " "),
+    Case("masks.leaks", "another token", slider("masks.token"), TO_AND_FRO),
+    Case("masks.cross", "another split", slider("masks.n_source"), TO_AND_FRO),
+    Case("masks.cache", "mask off and on", switch("masks.is_causal"), " "),
+    Case("masks.cost", "tokens", slider("masks.cost_n_tokens"), TO_AND_FRO, PLOT_ANSWERS),
+    Case("scaling.sampling", "d_k", slider("scaling.d_k"), TO_AND_FRO, PLOT_ANSWERS),
+    Case("scaling.factor", "factor", slider("scaling.factor"), TO_AND_FRO),
+    Case("scaling.stability", "offset", slider("scaling.offset"), TO_AND_FRO),
+    Case("scaling.shift", "how much", slider("scaling.by"), TO_AND_FRO),
+    Case("permutation.order", "a row down and up", ".sortable", UP_AND_DOWN),
+    Case("permutation.encodings", "√d_model", switch("permutation.is_scaled"), " ", PLOT_ANSWERS),
 )
 
 
