@@ -151,12 +151,14 @@ def cut_told(t: Texts, e: Experiment) -> str:
         width=e.n_heads * e.d_k,
         parameters=now,
     )
-    return told + t("multi_head.heads.as_many", others=", ".join(others)) if others else told
+    if not others:
+        return told
+    return told + t("multi_head.heads.as_many", others=t("narrate.comma").join(others))
 
 
 def no_cut(t: Texts, e: Experiment, n_heads: int) -> str:
     """Why the width cannot be shared among so many heads."""
-    possible = ", ".join(map(str, divisors(e.d_model)))
+    possible = t("narrate.comma").join(map(str, divisors(e.d_model)))
     return t("multi_head.heads.no_cut", d_model=e.d_model, n_heads=n_heads, possible=possible)
 
 
@@ -170,7 +172,7 @@ def heads_found(t: Texts, e: Experiment, trace: ExperimentTrace, on: Sequence[in
         lost = attention.output - attention.sum_of(on)
         length = float(np.linalg.norm(attention.output)) or 1.0
         token = e.tokens[int(np.linalg.norm(lost, axis=-1).argmax())]
-        names = ", ".join(t("multi_head.heads.head", number=head + 1) for head in off)
+        names = t("narrate.comma").join(t("multi_head.heads.head", number=head + 1) for head in off)
         share = f"{100 * float(np.linalg.norm(lost)) / length:.0f}"
         said.append(t("multi_head.heads.off", heads=names, share=share, token=escaped(token)))
     elif e.n_heads > 1:
@@ -354,7 +356,7 @@ def shapes_told(t: Texts, steps: Sequence[ShapeStep]) -> str:
 
 def no_shapes(t: Texts, width: int, n_heads: int) -> str:
     """Why a width cannot be cut into so many heads, and which counts it can be cut into."""
-    possible = ", ".join(map(str, divisors(width)))
+    possible = t("narrate.comma").join(map(str, divisors(width)))
     return t("multi_head.shapes.no_cut", width=width, n_heads=n_heads, possible=possible)
 
 

@@ -27,7 +27,7 @@ def test_a_learner_cuts_heads_switches_one_off_and_shares_keys(page: Page, serve
     with playground.one_run():
         page.get_by_role("button", name="Head 1", exact=True).click()
     assert_reads(playground, "kept", attention.contributions[1])
-    expect(page.get_by_text("With Head 1 off")).to_be_visible()
+    expect(page.get_by_text("Off: Head 1.")).to_be_visible()
 
     # Three heads do not fit into four columns; four do, with the keyboard.
     cut = page.get_by_role("radiogroup", name="Heads", exact=True)
@@ -40,9 +40,9 @@ def test_a_learner_cuts_heads_switches_one_off_and_shares_keys(page: Page, serve
     four = WIDE.with_heads(4)
     assert_reads(playground, "weights_3", four.trace().attention.heads.weights[3])
 
-    # The classic fault: point at a number in the wrong place, and read where it comes from.
+    # A missing transpose: point at a number in the wrong place, and read where it comes from.
     with playground.one_run():
-        page.get_by_text("The classic fault", exact=True).click()
+        page.get_by_text("A missing transpose", exact=True).click()
     playground.cell("wrong_1", 0, 0).click()
     expect(page.locator(".arithmetic")).to_contain_text("projected queries, row 2, column 1")
     expect(playground.cell("wide", 1, 0)).to_have_class(re.compile("first"))

@@ -32,7 +32,7 @@ def test_a_learner_finds_what_scaling_is_for_and_where_the_textbook_form_breaks(
     expect(found).to_contain_text("both are the same")
 
     # The factor: at 0 all weights are equal, at 100 there is one left.
-    lesson.click("Factor")
+    lesson.click("Factor and temperature")
     lesson.slide("Factor c, and temperature T = 1 / c", "Home")
     expect(lesson.cell("weights", 0, 0)).to_have_text("0.333")
     lesson.slide("Factor c, and temperature T = 1 / c", "End")
@@ -40,7 +40,7 @@ def test_a_learner_finds_what_scaling_is_for_and_where_the_textbook_form_breaks(
     expect(lesson.cell("weights", 0, int(scores[0].argmax()))).to_have_text("1.000")
 
     # Stability: slide until the textbook form breaks, and not one step later.
-    lesson.click("Stability")
+    lesson.click("Numerical stability")
     head = e.trace().attention.head(0)
     for offset in (offset for offset in scaling.OFFSETS if offset > 0):
         lesson.slide("Offset added to every score", "ArrowRight")
@@ -58,14 +58,14 @@ def test_a_learner_finds_what_scaling_is_for_and_where_the_textbook_form_breaks(
     expect(found).to_contain_text("The textbook form goes through in float32")
 
     # The wrong axis: pointing at a sum of a row shows what it was made of.
-    lesson.click("Axis")
+    lesson.click("Which axis")
     lesson.cell("columns_row_sums", 0, 0).hover()
     sums = scaling.down_columns(scores).sum(axis=1)
     assert reads_as(lesson.text("columns_row_sums", 0, 0), sums[0])
     expect(page.locator(".board")).to_contain_text(" + ")
 
     # Shift: a bias on every key changes no weight, one on every query does.
-    lesson.click("Shift")
+    lesson.click("Adding a constant")
     with lesson.one_run():
         page.get_by_role("radio", name="Every key").click()
     expect(found).to_contain_text("do not notice")

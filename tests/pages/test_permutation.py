@@ -180,12 +180,12 @@ def test_a_search_is_done_once_for_an_experiment():
 
     app.press("Try all 6 orders")
 
-    assert "All 6 orders are tried. 5 of them change the output" in found(app)
+    assert "All 6 orders have been tried. Orders that change the output: 5" in found(app)
     result = app.test.session_state["work"]["settings"]["permutation.searched"]
     app.set("permutation.encoding", "none")
     assert "none of them tried yet" in found(app)
     app.set("permutation.encoding", "learned")
-    assert "All 6 orders are tried" in found(app)
+    assert "All 6 orders have been tried" in found(app)
     assert app.test.session_state["work"]["settings"]["permutation.searched"] is result
     app.set("permutation.encoding", "none").press("Try all 6 orders")
     assert "none of these orders changes the output" in found(app)
