@@ -85,7 +85,7 @@ def test_a_plain_experiment_has_only_the_arrays_that_everyone_has():
         ({"mask": Mask(("causal",))}, {"allowed", "masked_scores"}),
         ({"W_O": np.eye(2)}, {"W_O"}),
     ],
-    ids=lambda value: str(value) if isinstance(value, set) else None,
+    ids=lambda value: " ".join(sorted(value)) if isinstance(value, set) else None,
 )
 def test_a_setting_adds_its_arrays(change, names):
     plain = replace(Experiment.from_preset("apple"), is_scaled=False)

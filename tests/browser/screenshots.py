@@ -5,6 +5,8 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
+from attention_core import Experiment
+from playground import link
 from tests.browser.conftest import ROOT, Server, chromium
 from tests.browser.driver import Playground
 
@@ -21,6 +23,12 @@ def light(page: Page, url: str) -> None:
     take(playground, "playground")
 
 
+def lesson(page: Page, url: str) -> None:
+    link_to = link.encode(Experiment.from_preset("cat"))
+    playground = Playground(page, url).open(f"/masks?lang=en&s=leaks&e={link_to}")
+    take(playground, "masks")
+
+
 def dark_zh(page: Page, url: str) -> None:
     playground = Playground(page, url).open("/?lang=zh")
     playground.click("因果")
@@ -32,7 +40,7 @@ def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     log = Path(tempfile.mkdtemp()) / "log.txt"
     with Server(log) as server, chromium() as browser:
-        for scheme, shoot in (("light", light), ("dark", dark_zh)):
+        for scheme, shoot in (("light", light), ("light", lesson), ("dark", dark_zh)):
             size = {"width": 1440, "height": 900}
             context = browser.new_context(viewport=size, color_scheme=scheme, locale="en-US")
             shoot(context.new_page(), server.url)
