@@ -38,13 +38,16 @@ def slider(key: str) -> str:
     return f"{of(key)} input[type=range]"
 
 
+HEADS_ON = f"multi_head.on.{EXPERIMENT.n_heads}"
+
+
 def of(key: str) -> str:
     """Streamlit names the element of a widget after its key."""
     return f".st-key-{key.replace('.', '-')}"
 
 
 CASES = (
-    Case("multi_head.heads", "a head off and on", f"{of('multi_head.on')} button", " "),
+    Case("multi_head.heads", "a head off and on", f"{of(HEADS_ON)} button", " "),
     Case("multi_head.grouped", "width d_model", slider("d_model"), TO_AND_FRO),
 )
 

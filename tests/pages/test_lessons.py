@@ -108,7 +108,7 @@ def test_an_input_of_a_lesson_runs_the_boards_part_alone(asked):
     app = App("multi_head", e=link.encode(LARGEST))
     asked.clear()
 
-    app.set("multi_head.on", [0])
+    app.set("multi_head.on.8", [0])
 
     assert asked == []
 
