@@ -190,7 +190,7 @@ def _off(t: Texts, e: Experiment, attention: MultiHeadTrace, off: Sequence[int])
     if share is None:
         most = short(np.abs(lost).max())
         return t("multi_head.heads.off_from_0", heads=heads, most=most, token=token)
-    return t("multi_head.heads.off", heads=heads, share=f"{100 * share:.0f}", token=token)
+    return t("multi_head.heads.off", heads=heads, share=short(100 * share), token=token)
 
 
 def _share(moved: FloatArray, whole: FloatArray) -> float | None:
