@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from attention_core import Experiment, to_plain
+from playground import lesson as lesson_frame
 from playground import link
 from playground.catalog import LESSONS
 from playground.texts import LANGUAGES, Texts
@@ -135,6 +136,21 @@ def test_an_input_without_a_choice_is_a_text():
     assert not test.exception
     assert [each.value for each in test.markdown] == ["Label: 3"]
     assert len(test.slider) == 0
+
+
+def test_a_choice_that_is_taken_back_before_it_is_drawn_is_taken_back(monkeypatch):
+    state, drawn, committed = {}, {}, []
+    monkeypatch.setattr(lesson_frame.st, "session_state", state)
+    monkeypatch.setattr(
+        lesson_frame.st, "segmented_control", lambda *_, **given: drawn.update(given)
+    )
+    lesson_frame.choose_for("a.b", "Label", {"x": "X", "y": "Y"}, "x", committed.append)
+
+    for value in ("y", "y", "x"):  # the second is a late message, which brings nothing new
+        state["a.b"] = value
+        drawn["on_change"](*drawn["args"])
+
+    assert committed == ["y", "x"]
 
 
 def test_a_setting_that_no_longer_fits_gives_way_without_being_lost():
