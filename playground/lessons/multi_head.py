@@ -18,6 +18,7 @@ from attention_core.heads import (
     origins,
     viewed_as_heads,
 )
+from playground import narrate
 from playground.exhibit import Exhibit
 from playground.numerals import short, size
 from playground.pipeline import Matrix, axis_labels
@@ -185,7 +186,7 @@ def _off(t: Texts, e: Experiment, attention: MultiHeadTrace, off: Sequence[int])
     heads, lost = _named(t, off), attention.sum_of(off)
     if not lost.any():
         return t("multi_head.heads.off_nothing", heads=heads)
-    token = escaped(e.tokens[int(np.linalg.norm(lost, axis=-1).argmax())])
+    token = escaped(narrate.names(e.tokens)[int(np.linalg.norm(lost, axis=-1).argmax())])
     share = _share(lost, attention.output)
     if share is None:
         most = short(np.abs(lost).max())

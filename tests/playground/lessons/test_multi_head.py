@@ -120,6 +120,15 @@ def test_of_heads_that_matter_alike_none_is_said_to_matter_most(language):
         assert numbers(most)[-1] == pytest.approx(losses[0], rel=1e-2)
 
 
+def test_of_tokens_with_one_text_it_is_told_which_one_lost_most():
+    e = replace(SEVERAL, tokens=("the",) * SEVERAL.n_tokens)
+    lost = np.linalg.norm(e.trace().attention.contributions[0], axis=1)
+
+    off = multi_head.heads_found(EN, e, e.trace(), [1])[-1]
+
+    assert f"({1 + lost.argmax()}" in off.replace("\\", "")
+
+
 def test_a_small_loss_is_not_called_0():
     e = SEVERAL.with_block("W_V", (0, 0, 0), 1e-4 * SEVERAL.W_V[0])
 
