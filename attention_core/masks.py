@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from attention_core.arrays import BoolArray, FloatArray, as_bools, as_floats
+from attention_core.arrays import BoolArray, FloatArray, as_bools, as_floats, check_broadcast
 from attention_core.errors import ChoiceError, DivisibilityError, RangeError, ShapeError
 
 _UNBOUNDED = float("inf")
@@ -92,7 +92,12 @@ def global_tokens(n_tokens: int, n_global: int) -> BoolArray:
 
 
 def random_keys(
-    n_q: int, n_random: int, *, rng: np.random.Generator, n_k: int | None = None
+    n_q: int,
+    n_random: int,
+    *,
+    rng: np.random.Generator,
+    n_k: int | None = None,
+    beside: BoolArray | None = None,
 ) -> BoolArray:
     """Shortcuts: each query sees a few keys drawn at random, no key twice.
 
@@ -101,17 +106,26 @@ def random_keys(
         n_random: How many keys each of them draws; more than there are means all.
         rng: Draws them. A query that draws more keys keeps those that it drew with fewer.
         n_k: Number of keys; None means n_q.
+        beside: (n_q, n_k), True for keys that a query sees anyway: these are not drawn, so that
+            each one drawn is a key more. None means that there are no such keys.
 
     Returns:
         (n_q, n_k), True = may attend.
 
     Raises:
         RangeError: A count is negative.
+        DtypeError, ShapeError: `beside` is not as above.
     """
     n_k = n_q if n_k is None else n_k
     _check_counts(n_q=n_q, n_k=n_k, n_random=n_random)
     shuffled = rng.permuted(np.tile(np.arange(n_k), (n_q, 1)), axis=-1)  # each row by itself
-    return shuffled < n_random
+    if beside is None:
+        return shuffled < n_random
+    seen = as_bools("beside", beside)
+    check_broadcast("beside", seen, (n_q, n_k))
+    rank = np.where(seen, n_k, shuffled).argsort(axis=-1).argsort(axis=-1)  # those seen come last
+    drawn: BoolArray = (rank < n_random) & ~seen
+    return drawn
 
 
 def buckets(

@@ -50,18 +50,21 @@ class Pattern:
             "causal": lambda: masks.causal(n),
             "padding": lambda: masks.padding(np.arange(n) < n - self.n_padding),
             "window": lambda: masks.window(n, self.before, self.after),
-            "bigbird": lambda: masks.combine(
-                masks.global_tokens(n, self.n_global),
-                masks.window(n, self.before, self.after),
-                masks.random_keys(n, self.n_random, rng=self._rng(e, 0)),
-                how="or",
-            ),
+            "bigbird": lambda: self._bigbird(e),
             "hashed": lambda: masks.hash_buckets(self.buckets(e)),
         }
         if not self.kinds:
             return np.ones((n, n), dtype=bool)
         combined = masks.combine(*(built[kind]() for kind in self.kinds), how=self.how)
         return np.broadcast_to(combined, (n, n))
+
+    def _bigbird(self, e: Experiment) -> BoolArray:
+        """Global tokens, a window, and for each query random keys that it does not see anyway."""
+        n = e.n_tokens
+        hubs, near = masks.global_tokens(n, self.n_global), masks.window(n, self.before, self.after)
+        seen = masks.combine(hubs, near, how="or")
+        drawn = masks.random_keys(n, self.n_random, rng=self._rng(e, 0), beside=seen)
+        return masks.combine(seen, drawn, how="or")
 
     def buckets(self, e: Experiment) -> npt.NDArray[np.int64]:
         """(n_rounds, n_tokens): the bucket of each token vector in each round."""

@@ -36,6 +36,7 @@ Setting: TypeAlias = Literal["encoding"] | MaskKind
 MOST_TRIED = 7  # tokens of which all orders are tried: 5,040
 
 _EPSILON = float(np.finfo(np.float64).eps)
+_SMALL = 1e-6  # of a weight: nobody sees it
 _TRIED_AT_ONCE = 240  # orders: few enough that their scores stay in the cache
 
 
@@ -229,6 +230,15 @@ class Rounding:
     weights: float
     output: float
 
+    @property
+    def is_small(self) -> bool:
+        """Whether a gap within the bound is as good as none.
+
+        Where scores are huge the bound is as large as the weights themselves: then a gap above it
+        is still no rounding, but one below it may be anything.
+        """
+        return self.weights <= _SMALL
+
 
 def rounding(experiment: Experiment) -> Rounding:
     """A bound, so that a gap above it is no rounding.
@@ -301,7 +311,8 @@ class EncodingGap:
     encoding: Encoding
     is_causal: bool
     gap: float
-    is_rounding: bool  # whether it is no more than rounding may do
+    is_rounding: bool  # whether it is no more than rounding may do, and as good as none
+    is_unclear: bool  # whether rounding may do that much, as scores are huge
 
 
 def encoding_gaps(experiment: Experiment) -> list[EncodingGap]:
@@ -316,8 +327,10 @@ def encoding_gaps(experiment: Experiment) -> list[EncodingGap]:
         for is_causal in (False, True):
             mask = Mask(("causal",) if is_causal else ())
             e = replace(experiment, encoding=encoding, mask=mask)
-            gap = float(gaps(e, orders).max(initial=0.0))
-            found.append(EncodingGap(encoding, is_causal, gap, gap <= rounding(e).output))
+            gap, bound = float(gaps(e, orders).max(initial=0.0)), rounding(e)
+            is_within, is_clear = gap <= bound.output, bound.is_small or gap == 0
+            is_rounding, is_unclear = is_within and is_clear, is_within and not is_clear
+            found.append(EncodingGap(encoding, is_causal, gap, is_rounding, is_unclear))
     return found
 
 

@@ -49,8 +49,9 @@ def of(key: str) -> str:
     return f".st-key-{key.replace('.', '-')}"
 
 
+HEADS_ON = f"multi_head.on.{EXPERIMENT.n_heads}"
 CASES = (
-    Case("multi_head.heads", "a head off and on", f"{of('multi_head.on')} button", " "),
+    Case("multi_head.heads", "a head off and on", f"{of(HEADS_ON)} button", " "),
     Case("multi_head.grouped", "width d_model", slider("d_model"), TO_AND_FRO),
     Case("masks.patterns", "a pattern on and off", f"{of('masks.kinds')} button", " "),
     Case("masks.spellings", "a row emptied and filled", switch("masks.is_emptied"), " "),

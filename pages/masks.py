@@ -156,7 +156,7 @@ def draw_cross(t: Texts) -> None:
     n_source = lesson.slide("masks.n_source", label, 0, e.n_tokens, default=masks.half(e))
     controls.heads(t)
     if n_source in (0, e.n_tokens):
-        lesson.found(t, mask_splits.one_sided(t, n_source))
+        lesson.found(t, mask_splits.one_sided(t, e, n_source))
         return
     two, one = cross_attention(e, head, n_source), as_one_sequence(e, head, n_source)
     lesson.show(t, mask_splits.cross(t, e, two, one))

@@ -23,7 +23,9 @@ def draw_heads(t: Texts) -> None:
     names = {head: t("multi_head.heads.head", number=head + 1) for head in range(e.n_heads)}
     on = [*names]
     if e.n_heads > 1:
-        on = lesson.choose_several("multi_head.on", t("multi_head.heads.on"), names, default=on)
+        # Of each cut by itself: another one has other heads, and none of them was switched off.
+        key = f"multi_head.on.{e.n_heads}"
+        on = lesson.choose_several(key, t("multi_head.heads.on"), names, default=on)
     lesson.show(t, multi_head.heads(t, e, trace, on))
     lesson.found(t, *multi_head.heads_found(t, e, trace, on))
 

@@ -155,6 +155,7 @@ def choose_for(
         help: Shown where one asks for it.
     """
     st.session_state[key] = value
+    st.session_state.setdefault(_SHOWN, {})[key] = value
     st.segmented_control(
         label,
         list(options),
@@ -163,7 +164,7 @@ def choose_for(
         required=value is not None,
         help=help,
         on_change=answering(_commit, on=BOARD),
-        args=(key, value, commit),
+        args=(key, commit),
     )
 
 
@@ -292,10 +293,13 @@ def _kept(key: str, value: Any, then: Callable[[], None] | None = None) -> dict[
     return {"key": key, "on_change": answering(_keep, on=BOARD), "args": (key, then)}
 
 
-def _commit(key: str, drawn: T | None, commit: Callable[[T], None]) -> None:
-    value = st.session_state.get(key)
-    if value is not None and value != drawn:
-        commit(value)
+def _commit(key: str, commit: Callable[[T], None]) -> None:
+    """Commit what was set, if it is another value than was shown, or set since."""
+    value, shown = st.session_state.get(key), st.session_state.get(_SHOWN, {})
+    if value is None or value == shown.get(key):
+        return
+    shown[key] = value
+    commit(value)
 
 
 def _keep(key: str, then: Callable[[], None] | None) -> None:

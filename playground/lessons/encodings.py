@@ -231,10 +231,14 @@ def found(
         if each.is_rounding
     ]
     combinations, count = listed(t, without), len(measured)
+    said = []
     if len(without) == 1:
-        said = [t("permutation.encodings.only", count=count, encoding=combinations)]
-    else:
-        said = [t("permutation.encodings.several", count=count, encodings=combinations)]
+        said.append(t("permutation.encodings.only", count=count, encoding=combinations))
+    elif without:
+        said.append(t("permutation.encodings.several", count=count, encodings=combinations))
+    n_unclear = sum(each.is_unclear for each in measured)
+    if n_unclear:
+        said.append(t("permutation.encodings.unclear", count=count, unclear=n_unclear))
     if is_added(e):
         of_X, of_P = (float(lengths.mean()) for lengths in _lengths(e, is_scaled))
         name = t("permutation.encodings.scaled_X") if is_scaled else "X"

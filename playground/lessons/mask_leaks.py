@@ -99,6 +99,8 @@ def mask_told(t: Texts, e: Experiment, leak: Leak) -> str:
 
 def leaks_found(t: Texts, e: Experiment, right: Probe, broken: Probe, token: int) -> list[str]:
     """Which outputs moved that must not, under the right mask and under the broken one."""
+    if e.n_tokens == 1:
+        return [t("masks.leaks.alone")]
     name, n_hidden = named(e, token), int(right.must_stay.sum())
     if not n_hidden:
         return [t("masks.leaks.all_see", token=name)]

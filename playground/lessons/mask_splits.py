@@ -115,8 +115,10 @@ def cross_found(t: Texts, e: Experiment, two: AttentionTrace, one: AttentionTrac
     ]
 
 
-def one_sided(t: Texts, n_source: int) -> str:
-    """Why there is nothing to show: no source, or no target."""
+def one_sided(t: Texts, e: Experiment, n_source: int) -> str:
+    """Why there is nothing to show: no source, no target, or a token too few for both."""
+    if e.n_tokens == 1:
+        return t("masks.cross.single")
     return t("masks.cross.no_target") if n_source else t("masks.cross.no_source")
 
 

@@ -18,6 +18,7 @@ from attention_core.heads import (
     origins,
     viewed_as_heads,
 )
+from playground import narrate
 from playground.exhibit import Exhibit
 from playground.numerals import short, size
 from playground.pipeline import Matrix, axis_labels
@@ -25,6 +26,7 @@ from playground.texts import Texts, escaped
 
 Letter: TypeAlias = Literal["Q", "K", "V"]
 _MOST_COLUMNS = 24  # of numbers beside each other
+_ROUNDING = 1e-9  # as a share: what is closer than this is the same
 
 LETTERS: tuple[Letter, ...] = ("Q", "K", "V")
 
@@ -169,17 +171,41 @@ def heads_found(t: Texts, e: Experiment, trace: ExperimentTrace, on: Sequence[in
     said = [t("multi_head.heads.sum", gap=size(gap))]
     off = [head for head in range(e.n_heads) if head not in on]
     if off:
-        lost = attention.output - attention.sum_of(on)
-        length = float(np.linalg.norm(attention.output)) or 1.0
-        token = e.tokens[int(np.linalg.norm(lost, axis=-1).argmax())]
-        names = t("narrate.comma").join(t("multi_head.heads.head", number=head + 1) for head in off)
-        share = f"{100 * float(np.linalg.norm(lost)) / length:.0f}"
-        said.append(t("multi_head.heads.off", heads=names, share=share, token=escaped(token)))
+        said.append(_off(t, e, attention, off))
     elif e.n_heads > 1:
         losses = np.abs(attention.contributions).max(axis=(-2, -1))
-        head = int(losses.argmax())
-        said.append(t("multi_head.heads.most", number=head + 1, loss=short(losses[head])))
+        most = np.flatnonzero(losses >= (1 - _ROUNDING) * losses.max()).tolist()
+        loss = short(losses.max())
+        if len(most) == 1:
+            said.append(t("multi_head.heads.most", number=most[0] + 1, loss=loss))
+        else:
+            said.append(t("multi_head.heads.as_much", heads=_named(t, most), loss=loss))
     return said
+
+
+def _off(t: Texts, e: Experiment, attention: MultiHeadTrace, off: Sequence[int]) -> str:
+    """What these heads have taken from the output with them."""
+    heads, lost = _named(t, off), attention.sum_of(off)
+    if not lost.any():
+        return t("multi_head.heads.off_nothing", heads=heads)
+    token = escaped(narrate.names(e.tokens)[int(np.linalg.norm(lost, axis=-1).argmax())])
+    share = _share(lost, attention.output)
+    if share is None:
+        most = short(np.abs(lost).max())
+        return t("multi_head.heads.off_from_0", heads=heads, most=most, token=token)
+    return t("multi_head.heads.off", heads=heads, share=short(100 * share), token=token)
+
+
+def _share(moved: FloatArray, whole: FloatArray) -> float | None:
+    """How far something moved, in its own lengths; None where it was 0, but for rounding."""
+    by, length = float(np.linalg.norm(moved)), float(np.linalg.norm(whole))
+    if length <= _ROUNDING * by:
+        return None if by else 0.0
+    return by / length
+
+
+def _named(t: Texts, heads: Sequence[int]) -> str:
+    return t("narrate.comma").join(t("multi_head.heads.head", number=head + 1) for head in heads)
 
 
 # --- one wide matrix, or one for each head
@@ -543,26 +569,35 @@ def grouped_found(t: Texts, e: Experiment, n_kv_heads: int) -> list[str]:
         d_k=e.d_k,
         full=full,
     )
+    share, most = _change(e, n_kv_heads)
+    if share is None:
+        return [cache, t("multi_head.grouped.changed_from_0", most=short(most))]
     if n_kv_heads == e.n_heads:
-        return [cache, t("multi_head.grouped.unchanged", change=_percent(_change(e, n_kv_heads)))]
-    return [cache, t("multi_head.grouped.changed", change=_percent(_change(e, n_kv_heads)))]
+        return [cache, t("multi_head.grouped.unchanged", change=_percent(share))]
+    return [cache, t("multi_head.grouped.changed", change=_percent(share))]
 
 
 def grouped_table(t: Texts, e: Experiment) -> str:
     """Cache and change of the output for every possible sharing, as a Markdown table."""
+
+    def moves(count: int) -> str:
+        share, most = _change(e, count)
+        if share is None:
+            return t("multi_head.grouped.from_0", most=short(most))
+        return _percent(share)
+
     rows = [
-        f"| {name} | {cache_per_token(count, e.d_k)} | {_percent(_change(e, count))} |"
+        f"| {name} | {cache_per_token(count, e.d_k)} | {moves(count)} |"
         for count, name in kv_options(t, e).items()
     ]
     return "\n".join([t("multi_head.grouped.header"), "|---|---:|---:|", *rows])
 
 
-def _change(e: Experiment, n_kv_heads: int) -> float:
-    """How far the output moves, as a share of its length."""
+def _change(e: Experiment, n_kv_heads: int) -> tuple[float | None, float]:
+    """How far the output moves: in its own lengths, None where it was 0; and at most."""
     own = e.trace().attention.output
     moved = e.trace(n_kv_heads=n_kv_heads).attention.output - own
-    length = float(np.linalg.norm(own))
-    return float(np.linalg.norm(moved)) / length if length else 0.0
+    return _share(moved, own), float(np.abs(moved).max())
 
 
 def _percent(share: float) -> str:

@@ -273,21 +273,27 @@ def order_found(t: Texts, e: Experiment, compared: Comparison) -> list[str]:
     said = []
     output, weights = size(compared.output_gap), size(compared.weights_gap)
     goes_along = compared.output_gap <= bound.output
+    if goes_along and not bound.is_small and compared.output_gap:
+        most = size(bound.weights)
+        return [t("permutation.order.unclear", output=output, weights=weights, bound=most)]
     if goes_along:
         said.append(t("permutation.order.output_same", gap=output))
     else:
         worst = int(np.abs(compared.output_difference).max(axis=-1).argmax())
         token = token_names(e)[compared.order[worst]]
         said.append(t("permutation.order.output_differs", gap=output, token=token))
-    if compared.weights_gap <= bound.weights:
+    if compared.weights_gap <= bound.weights and (bound.is_small or not compared.weights_gap):
         said.append(t("permutation.order.weights_same", gap=weights))
+    elif compared.weights_gap <= bound.weights:
+        most = size(bound.weights)
+        said.append(t("permutation.order.weights_unclear", gap=weights, bound=most))
     else:
         said.append(t("permutation.order.weights_differ", gap=weights))
     mean = size(compared.mean_gap)
-    if compared.mean_gap <= bound.output:
-        said.append(t("permutation.order.mean_same", gap=mean))
-    else:
+    if compared.mean_gap > bound.output:
         said.append(t("permutation.order.mean_differs", gap=mean))
+    elif bound.is_small or not compared.mean_gap:  # else it may be anything
+        said.append(t("permutation.order.mean_same", gap=mean))
     return said if goes_along else [*said, *blamed(t, e, compared.order)]
 
 
@@ -393,8 +399,10 @@ def search_found(t: Texts, e: Experiment, found: Search | None, order: Order) ->
         moving = n_moving(e)
         said = [t("permutation.search.some_tried", count=count, moving=moving, total=total)]
     if found.n_changing == 0:
-        bound = size(rounding(e).output)
-        return [*said, t("permutation.search.none", gap=size(found.gap), bound=bound)]
+        bound = rounding(e)
+        is_none = bound.is_small or found.gap == 0
+        key = "permutation.search.none" if is_none else "permutation.search.unclear"
+        return [*said, t(key, gap=size(found.gap), bound=size(bound.output))]
     names = token_names(e)
     tokens = listed(t, [names[token] for token in found.order])
     changing = f"{found.n_changing:,}"

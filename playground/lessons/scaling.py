@@ -703,7 +703,10 @@ def both_axes_found(t: Texts, e: Experiment, trace: AttentionTrace) -> list[str]
     worst = int(np.abs(row_sums - 1).argmax())
     token = token_name(e, worst)
     if are_one(row_sums).all():
-        said.append(t("scaling.axis.by_chance"))
+        # Where a column has one key, its weight is 1 whatever the scores are.
+        can_move = bool((trace.allowed.sum(axis=0) > 1).any())
+        key = "scaling.axis.by_chance" if can_move else "scaling.axis.by_mask"
+        said.append(t(key))
     elif row_sums[worst] == 0:
         said.append(t("scaling.axis.none", token=token))
     else:
@@ -883,6 +886,8 @@ def shift_found(t: Texts, of: Shifted) -> list[str]:
         if of.gap < _ROUNDING:
             return [moved, t("scaling.shift.unnoticed", gap=plain(of.gap))]
         return [moved, t("scaling.shift.rounding", gap=plain(of.gap), size=plain(size))]
+    if of.before.allowed.sum(axis=-1).max() == 1:
+        return [moved, t("scaling.shift.single")]
     if of.gap < _ROUNDING:
         return [moved, t("scaling.shift.by_chance", gap=plain(of.gap))]
     return [moved, t("scaling.shift.noticed", gap=plain(of.gap))]

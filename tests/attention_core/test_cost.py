@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from attention_core import masks
+from attention_core import Experiment, masks
 from attention_core.cost import (
     FLOAT32,
     PATTERNS,
@@ -18,6 +18,7 @@ from attention_core.cost import (
     window_pairs,
 )
 from attention_core.errors import ChoiceError, RangeError
+from attention_core.patterns import Pattern
 
 COUNTS = [0, 1, 2, 3, 7, 20, 33]
 
@@ -113,8 +114,22 @@ def test_bigbird_pairs_are_those_of_the_mask(n, n_global, n_random, before, afte
     sizes = Sizes(before=before, after=after, n_global=n_global, n_random=n_random)
 
     mask = bigbird_mask(n, sizes, np.random.default_rng(n))
+    seen = masks.global_tokens(n, n_global) | masks.window(n, before, after)
+    drawn = masks.random_keys(n, n_random, rng=np.random.default_rng(n), beside=seen)
 
-    assert bigbird_pairs(n, sizes) == count(mask)
+    assert bigbird_pairs(n, sizes) == count(mask) == count(seen | drawn)
+
+
+@pytest.mark.parametrize(("n_global", "n_random", "reach"), [(0, 3, 0), (2, 1, 1), (1, 12, 2)])
+def test_bigbird_pairs_are_those_of_the_pattern_that_is_laid(n_global, n_random, reach):
+    sizes = Sizes(before=reach, after=reach, n_global=n_global, n_random=n_random)
+    for n in (1, 5, 12):
+        e = Experiment.from_preset("random").resized(n_tokens=n)
+        pattern = Pattern(
+            ("bigbird",), before=reach, after=reach, n_global=n_global, n_random=n_random
+        )
+
+        assert count(pattern.laid(e).mask.allowed(n)) == bigbird_pairs(n, sizes)
 
 
 @pytest.mark.parametrize("n", COUNTS)

@@ -206,6 +206,25 @@ def test_drawing_more_keys_keeps_those_drawn_before():
     assert (more >= fewer).all()
 
 
+@given(COUNTS, COUNTS, st.integers(0, 9), st.integers(0, 9))
+def test_a_key_that_is_seen_anyway_is_not_drawn(n_q, n_k, n_random, seed):
+    beside = np.random.default_rng(seed).random((n_q, n_k)) < 0.5
+
+    fewer, drawn = (
+        random_keys(n_q, k, rng=np.random.default_rng(seed), n_k=n_k, beside=beside)
+        for k in (n_random, n_random + 1)
+    )
+
+    assert not (drawn & beside).any()
+    np.testing.assert_array_equal(fewer.sum(axis=-1), np.minimum(n_random, (~beside).sum(axis=-1)))
+    assert (drawn >= fewer).all()
+
+
+def test_what_is_seen_anyway_has_the_shape_of_the_mask():
+    with pytest.raises(ShapeError, match=r"beside must have shape \(3, 3\), got \(4, 3\)"):
+        random_keys(3, 1, rng=np.random.default_rng(0), beside=np.ones((4, 3), dtype=bool))
+
+
 def test_every_key_is_drawn_about_equally_often():
     drawn = random_keys(20_000, 2, rng=np.random.default_rng(0), n_k=5)
 

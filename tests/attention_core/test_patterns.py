@@ -94,7 +94,8 @@ def test_bigbird_is_its_three_parts():
     allowed = pattern.allowed(e)
 
     rng = np.random.default_rng([e.seed, 0, 0])
-    parts = global_tokens(8, 1), window(8, 1, 0), random_keys(8, 2, rng=rng)
+    seen = global_tokens(8, 1) | window(8, 1, 0)
+    parts = seen, random_keys(8, 2, rng=rng, beside=seen)
     np.testing.assert_array_equal(allowed, np.any(parts, axis=0))
 
 

@@ -282,6 +282,8 @@ def test_where_scores_are_huge_rounding_may_do_anything():
     e = replace(random(), X=random().X * 1e5, W_Q=random().W_Q * 1e5)
 
     assert rounding(e).weights == 1
+    assert not rounding(e).is_small
+    assert rounding(random()).is_small
 
 
 def test_a_change_of_a_millionth_is_no_rounding():
@@ -351,6 +353,17 @@ def test_the_gap_of_an_encoding_is_the_largest_of_all_swaps():
     each = [compare(with_it, order).output_gap for order in swaps(4).tolist()]
 
     assert sinusoidal.gap == pytest.approx(max(each), abs=1e-13)
+
+
+def test_a_gap_that_may_be_rounding_is_not_taken_for_none_where_scores_are_huge():
+    # The vectors are so long that what the encoding adds is lost, and any key may win by rounding.
+    found = encoding_gaps(replace(random(), X=random().X * 1e5, W_Q=random().W_Q * 1e5))
+
+    causal = {each.encoding: each for each in found if each.is_causal}
+    assert causal["none"].gap > 1
+    assert causal["none"].is_unclear
+    assert not causal["none"].is_rounding
+    assert not any(each.is_unclear for each in encoding_gaps(random()))
 
 
 def test_alibi_sees_no_order_of_two():

@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from attention_core import Experiment, to_plain
+from playground import lesson as lesson_frame
 from playground import link
 from playground.catalog import LESSONS
 from playground.texts import LANGUAGES, Texts
@@ -108,7 +109,7 @@ def test_an_input_of_a_lesson_runs_the_boards_part_alone(asked):
     app = App("multi_head", e=link.encode(LARGEST))
     asked.clear()
 
-    app.set("multi_head.on", [0])
+    app.set("multi_head.on.8", [0])
 
     assert asked == []
 
@@ -135,6 +136,21 @@ def test_an_input_without_a_choice_is_a_text():
     assert not test.exception
     assert [each.value for each in test.markdown] == ["Label: 3"]
     assert len(test.slider) == 0
+
+
+def test_a_choice_that_is_taken_back_before_it_is_drawn_is_taken_back(monkeypatch):
+    state, drawn, committed = {}, {}, []
+    monkeypatch.setattr(lesson_frame.st, "session_state", state)
+    monkeypatch.setattr(
+        lesson_frame.st, "segmented_control", lambda *_, **given: drawn.update(given)
+    )
+    lesson_frame.choose_for("a.b", "Label", {"x": "X", "y": "Y"}, "x", committed.append)
+
+    for value in ("y", "y", "x"):  # the second is a late message, which brings nothing new
+        state["a.b"] = value
+        drawn["on_change"](*drawn["args"])
+
+    assert committed == ["y", "x"]
 
 
 def test_a_setting_that_no_longer_fits_gives_way_without_being_lost():

@@ -52,13 +52,21 @@ def test_a_count_that_does_not_divide_the_width_changes_nothing_and_is_explained
 
 
 def test_a_head_that_is_off_is_missing_in_the_sum(app):
-    app.set("multi_head.on", [1])
+    app.set("multi_head.on.2", [1])
 
     attention = WIDE.trace().attention
     np.testing.assert_array_equal(shown(app)["kept"], attention.contributions[1])
-    app.set("multi_head.on", [])
+    app.set("multi_head.on.2", [])
     assert not shown(app)["kept"].any()
     app.assert_calm()
+
+
+def test_heads_of_another_cut_are_on_although_one_was_off_before(app):
+    app.set("multi_head.on.2", [1]).set("multi_head.count", 3)
+
+    assert "kept" not in shown(app)
+    app.set("multi_head.count", 2)
+    np.testing.assert_array_equal(shown(app)["kept"], WIDE.trace().attention.contributions[1])
 
 
 def test_heads_that_do_not_fill_the_width_can_be_made_to():

@@ -36,6 +36,24 @@ def test_the_table_holds_every_combination_and_the_chosen_one_stands_out():
                 assert text == f"{largest:.3g}"
 
 
+@every_language
+def test_gaps_that_rounding_alone_may_make_are_not_called_rounding(language):
+    t = Texts(language)
+    huge = replace(APPLE, X=1e5 * APPLE.X, W_Q=1e5 * APPLE.W_Q, W_K=1e5 * APPLE.W_K)
+    measured = encoding_gaps(huge)
+    n_unclear = sum(each.is_unclear for each in measured)
+    assert n_unclear > 1
+
+    sentences = encodings.found(t, huge, measured, is_scaled=False)
+
+    unclear = t("permutation.encodings.unclear", count=10, unclear=n_unclear)
+    assert unclear in sentences
+    n_rounding = encodings.gap_table(Texts("en"), huge, measured).count("(rounding)")
+    assert n_rounding == sum(each.is_rounding for each in measured)
+    if not n_rounding:
+        assert sentences[0] == unclear
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_an_encoding_is_drawn_as_the_core_gives_it(theme):
     t = Texts("en")

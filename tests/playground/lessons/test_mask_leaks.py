@@ -84,6 +84,23 @@ def test_a_token_that_everyone_may_see_cannot_leak(language):
 
 
 @every_language
+@pytest.mark.parametrize("leak", LEAKS)
+def test_a_token_that_is_alone_is_not_said_to_be_seen_by_others(language, leak):
+    words = Texts(language)
+
+    _, found = opened(Experiment.from_preset().resized(n_tokens=1), 0, leak, words)
+
+    assert found == [words("masks.leaks.alone")]
+
+
+def test_the_sums_are_those_of_the_broken_mask_and_not_of_the_right_one_before_it():
+    _, found = opened(Experiment.from_preset(), 2, "after_softmax")
+
+    assert found[-2].startswith("Under the right mask")
+    assert "broken" in found[-1]
+
+
+@every_language
 def test_a_leak_that_these_numbers_hide_is_not_claimed(language):
     words = Texts(language)
     e = replace(Experiment.from_preset("uniform"), mask=Mask(("causal",)))

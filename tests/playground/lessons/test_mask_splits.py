@@ -95,8 +95,11 @@ def test_a_difference_would_be_told(language):
 def test_an_empty_side_is_told(language):
     words = Texts(language)
 
-    assert mask_splits.one_sided(words, 0) == words("masks.cross.no_source")
-    assert mask_splits.one_sided(words, 3) == words("masks.cross.no_target")
+    alone = CAT.resized(n_tokens=1)
+    assert mask_splits.one_sided(words, CAT, 0) == words("masks.cross.no_source")
+    assert mask_splits.one_sided(words, CAT, 3) == words("masks.cross.no_target")
+    for n_source in (0, 1):  # no split would do
+        assert mask_splits.one_sided(words, alone, n_source) == words("masks.cross.single")
 
 
 # the cache

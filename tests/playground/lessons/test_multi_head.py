@@ -90,15 +90,93 @@ def test_what_is_lost_is_told_as_a_share_of_the_output(language):
     lost = attention.contributions[0]
     share = 100 * np.linalg.norm(lost) / np.linalg.norm(attention.output)
     token = SEVERAL.tokens[int(np.linalg.norm(lost, axis=1).argmax())]
-    assert numbers(off) == [1, round(share)]
+    assert numbers(off) == [1, pytest.approx(share, rel=1e-2)]
     assert token in off
 
 
-def test_one_head_has_no_greatest_loss_and_no_output_no_share():
-    nothing = replace(ONE, W_V=np.zeros_like(ONE.W_V))
+def twins(sign):
+    """Two heads that look alike; what they add is the same, or cancels out."""
+    one = SEVERAL.with_output_projection(True)
+    W_O = np.concatenate([one.W_O[:2], sign * one.W_O[:2]])
+    copied = {name: getattr(one, name)[[0, 0]] for name in ("W_Q", "W_K", "W_V")}
+    return replace(one, W_O=W_O, **copied)
 
+
+def test_one_head_has_no_greatest_loss():
     assert len(multi_head.heads_found(EN, ONE, ONE.trace(), [0])) == 1
-    assert " 0 %" in multi_head.heads_found(EN, nothing, nothing.trace(), [])[-1]
+
+
+@every_language
+def test_of_heads_that_matter_alike_none_is_said_to_matter_most(language):
+    t, nothing = Texts(language), replace(SEVERAL, W_V=0 * SEVERAL.W_V)
+    both = t("narrate.comma").join(t("multi_head.heads.head", number=number) for number in (1, 2))
+    for e in (twins(1), nothing):
+        losses = np.abs(e.trace().attention.contributions).max(axis=(1, 2))
+
+        most = multi_head.heads_found(t, e, e.trace(), [0, 1])[-1]
+
+        assert losses[0] == losses[1]
+        assert most.startswith(t("multi_head.heads.as_much", heads=both, loss="|").split("|")[0])
+        assert numbers(most)[-1] == pytest.approx(losses[0], rel=1e-2)
+
+
+def test_of_tokens_with_one_text_it_is_told_which_one_lost_most():
+    e = replace(SEVERAL, tokens=("the",) * SEVERAL.n_tokens)
+    lost = np.linalg.norm(e.trace().attention.contributions[0], axis=1)
+
+    off = multi_head.heads_found(EN, e, e.trace(), [1])[-1]
+
+    assert f"({1 + lost.argmax()}" in off.replace("\\", "")
+
+
+def test_a_small_loss_is_not_called_0():
+    e = SEVERAL.with_block("W_V", (0, 0, 0), 1e-4 * SEVERAL.W_V[0])
+
+    off = multi_head.heads_found(EN, e, e.trace(), [1])[-1]
+
+    assert 0 < numbers(off)[1] < 0.1
+
+
+@every_language
+def test_a_head_that_adds_nothing_takes_nothing_from_any_token(language):
+    t, nothing = Texts(language), replace(ONE, W_V=0 * ONE.W_V)
+
+    off = multi_head.heads_found(t, nothing, nothing.trace(), [])[-1]
+
+    head = t("multi_head.heads.head", number=1)
+    assert off == t("multi_head.heads.off_nothing", heads=head)
+
+
+@every_language
+def test_an_output_of_0_has_no_length_to_be_compared_with(language):
+    t, e = Texts(language), twins(-1)
+    lost = e.trace().attention.contributions[1]
+
+    off = multi_head.heads_found(t, e, e.trace(), [0])[-1]
+
+    assert np.abs(e.trace().attention.output).max() < 1e-12 < np.abs(lost).max()
+    assert "%" not in off
+    assert multi_head.short(np.abs(lost).max()) in off
+
+
+@every_language
+def test_sharing_that_moves_an_output_of_0_is_not_said_to_move_it_by_0_percent(language):
+    t = Texts(language)
+    # x · 1 · 2 + x · 2 · (-1) = 0, and with the mean of both values 1.5 x · (2 - 1).
+    two = Experiment.from_preset("random").resized(n_tokens=1, d_model=1, d_k=1, n_heads=2)
+    e = replace(
+        two.with_output_projection(True),
+        X=np.ones((1, 1)),
+        W_V=np.array([[[1.0]], [[2.0]]]),
+        W_O=np.array([[2.0], [-1.0]]),
+    )
+
+    moved = multi_head.grouped_found(t, e, 1)[-1]
+
+    assert moved == t("multi_head.grouped.changed_from_0", most="1.5")
+    *_, full, shared = multi_head.grouped_table(t, e).splitlines()
+    assert full.endswith("| 0 % |")
+    assert t("multi_head.grouped.from_0", most="1.5") in shared
 
 
 def test_many_or_large_heads_are_drawn_small_and_few_with_their_numbers():

@@ -631,6 +631,21 @@ def test_where_the_wrong_axis_gives_rows_of_1_too_that_is_said(language):
 
 
 @every_language
+def test_sums_that_no_score_can_move_are_not_said_to_be_chance(language):
+    t, e = Texts(language), Experiment.from_preset("random")
+    itself = Mask(("window",), before=0, after=0)
+    for alone in (e.resized(n_tokens=1), replace(e, mask=itself)):
+        other = replace(alone, W_Q=2 * alone.W_Q)
+
+        for each in (alone, other):
+            said = scaling.both_axes_found(t, each, head_of(each))
+            np.testing.assert_array_equal(
+                scaling.down_columns(head_of(each).masked_scores), np.eye(each.n_tokens)
+            )
+            assert said[2] == t("scaling.axis.by_mask")
+
+
+@every_language
 def test_no_axis_is_measured_where_nobody_attends(language):
     t, e = Texts(language), EXPERIMENTS["nobody"]
 
@@ -726,7 +741,11 @@ def test_chance_rounding_nothing_and_nobody_have_sentences_of_their_own(language
         W_K=np.array([[[0, 0], [0, 1]]]),
     )
 
-    by_chance = scaling.shift_found(t, scaling.shifts(alone, 0, 3, 0)["key"])
+    single = scaling.shift_found(t, scaling.shifts(alone, 0, 3, 0)["key"])
+    assert single[1] == t("scaling.shift.single")
+
+    blind = replace(EXPERIMENTS["apple"], W_Q=0 * EXPERIMENTS["apple"].W_Q)
+    by_chance = scaling.shift_found(t, scaling.shifts(blind, 0, 3, 0)["key"])
     assert by_chance[1] == t("scaling.shift.by_chance", gap="0")
 
     zero = scaling.shift_found(t, scaling.shifts(alone, 0, 0, 0)["queries"])
