@@ -133,11 +133,14 @@ TEXT_ANSWERS = """
 # Plotly builds the DOM of a figure anew at most changes, and sometimes keeps its outermost node.
 PLOT_ANSWERS = """
   const node = document.querySelector("[data-testid=stMain]");
-  const shown = () => JSON.stringify(document.querySelector(".js-plotly-plot")?.data);
+  const shown = () => {
+    const { data, layout } = document.querySelector(".js-plotly-plot") ?? {};
+    return JSON.stringify([data, layout?.shapes]);
+  };
   const before = shown();
   const answers = () => {
     const plot = document.querySelector(".js-plotly-plot");
-    return plot?.data && plot.querySelector(".main-svg .plot") && shown() !== before;
+    return plot?.data && plot.querySelector(".main-svg .xtick") && shown() !== before;
   };
 """
 _ALL = "{ subtree: true, childList: true, characterData: true, attributes: true }"

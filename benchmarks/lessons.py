@@ -1,9 +1,10 @@
-"""How soon the lessons answer: `python -m benchmarks.lessons`.
+"""How soon the lessons answer: `python -m benchmarks.lessons`, or some of them by their places.
 
 Each case presses a key on one input of a step, and waits for the board or the figure that shows
 the answer.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -64,16 +65,18 @@ CASES = (
     Case("scaling.stability", "offset", slider("scaling.offset"), TO_AND_FRO),
     Case("scaling.shift", "how much", slider("scaling.by"), TO_AND_FRO),
     Case("permutation.order", "a row down and up", ".sortable", UP_AND_DOWN),
-    Case("permutation.encodings", "√d_model", switch("permutation.is_scaled"), " ", PLOT_ANSWERS),
+    Case("permutation.encodings", "width d_model", slider("d_model"), TO_AND_FRO, PLOT_ANSWERS),
 )
 
 
-def measure(browser: Browser) -> Iterator[Row]:
+def measure(browser: Browser, places: Sequence[str] = ()) -> Iterator[Row]:
     with bench.serve(bench.APP) as app, bench.serve(bench.FLOOR) as floor:
         floor_page = bench.open_page(browser, floor.url)
         focus_floor(floor_page)
         press_floor = presses(floor_page, TO_AND_FRO, TEXT_ANSWERS)
         for case in CASES:
+            if places and case.place not in places:
+                continue
             page = opened(browser, app.url, case)
             times = in_turn(press_floor, presses(page, case.keys, case.answers))
             at_most = AT_MOST[case.answers]
@@ -91,7 +94,7 @@ def opened(browser: Browser, url: str, case: Case) -> Page:
 
 def main() -> None:
     with chromium() as browser:
-        bench.printed(measure(browser))
+        bench.printed(measure(browser, sys.argv[1:]))
 
 
 if __name__ == "__main__":

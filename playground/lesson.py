@@ -163,7 +163,7 @@ def choose_for(
         key=key,
         required=value is not None,
         help=help,
-        on_change=answering(_commit, on=BOARD),
+        on_change=answering(_commit, on=BOARD, is_patient=True),
         args=(key, commit),
     )
 
@@ -280,7 +280,7 @@ def press(
         icon=icon,
         help=help,
         key=key,
-        on_click=answering(action, on=BOARD),
+        on_click=answering(action, on=BOARD, is_patient=True),
         args=args,
         disabled=is_disabled,
     )
@@ -290,7 +290,11 @@ def _kept(key: str, value: Any, then: Callable[[], None] | None = None) -> dict[
     """What makes an input show this value, and keep another one in the session under its key."""
     st.session_state[key] = value
     st.session_state.setdefault(_SHOWN, {})[key] = value
-    return {"key": key, "on_change": answering(_keep, on=BOARD), "args": (key, then)}
+    return {
+        "key": key,
+        "on_change": answering(_keep, on=BOARD, is_patient=True),
+        "args": (key, then),
+    }
 
 
 def _commit(key: str, commit: Callable[[T], None]) -> None:

@@ -71,12 +71,16 @@ def stale() -> list[str]:
     return [name for name in st.session_state[_DRAWN]["parts"] if is_stale(name)]
 
 
-def answering(change: Callable[P, None], *, on: str = "") -> Callable[P, None]:
+def answering(
+    change: Callable[P, None], *, on: str = "", is_patient: bool = False
+) -> Callable[P, None]:
     """A callback that makes this change, and then lets the board be drawn.
 
     Args:
         change: The change.
         on: The part on which the control stands: Streamlit runs it anyway, if asked for nothing.
+        is_patient: Whether the rest of the page may wait until the board is painted, and asks
+            for it, even where that is more than a part.
     """
 
     @wraps(change)
@@ -84,7 +88,8 @@ def answering(change: Callable[P, None], *, on: str = "") -> Callable[P, None]:
         change(*args, **kwargs)
         if not _is_here():
             return
-        if is_stale(PAGE) or session.has_notice() or _must_draw_all():
+        waits = is_patient and is_board_drawn()
+        if (is_stale(PAGE) and not waits) or session.has_notice() or _must_draw_all():
             st.rerun()
         if on != BOARD:
             st.rerun(BOARD)

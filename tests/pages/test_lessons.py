@@ -114,6 +114,16 @@ def test_an_input_of_a_lesson_runs_the_boards_part_alone(asked):
     assert asked == []
 
 
+def test_an_input_that_moves_another_control_asks_for_nothing_before_the_board_is_painted(asked):
+    app = App("masks")
+    asked.clear()
+
+    app.set("masks.kinds", ["causal"])
+
+    assert asked == []
+    assert app.experiment.mask.kinds == ("causal",)
+
+
 def test_where_a_step_has_no_board_a_change_draws_all_that_is_stale(asked):
     app = App("multi_head", s="shapes")
     asked.clear()

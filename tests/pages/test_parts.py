@@ -162,6 +162,25 @@ def test_the_same_things_are_shown_by_parts_and_as_a_whole(app):
     assert fresh.markdown() == app.markdown()
 
 
+@pytest.mark.parametrize(
+    ("is_patient", "has_board", "expected"),
+    [(False, True, [WHOLE]), (True, True, []), (True, False, [WHOLE])],
+)
+def test_who_is_patient_lets_the_board_come_first_if_there_is_one(
+    monkeypatch, is_patient, has_board, expected
+):
+    asked = []
+    drawn = {parts.BOARD: (lambda: 1, 1), parts.PAGE: (lambda: 2, 1)}
+    state = {"parts": {"of": "", "parts": drawn, "has_board": has_board}}
+    monkeypatch.setattr(parts.st, "rerun", lambda *scope: asked.append(scope))
+    monkeypatch.setattr(parts.st, "session_state", state)
+    monkeypatch.setattr(parts.session, "has_notice", lambda: False)
+
+    parts.answering(lambda: None, on=parts.BOARD, is_patient=is_patient)()
+
+    assert asked == expected
+
+
 def test_who_leaves_a_page_is_not_called_back(monkeypatch):
     reruns = []
     monkeypatch.setattr(parts.st, "rerun", lambda *scope: reruns.append(scope))
