@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from attention_core import scaled_dot_product_attention
 from benchmarks import bench
 from benchmarks.bench import N, Row
+from playground.lessons import scaling
 
 SHAPE = (8, 512, 64)  # heads, tokens, width
 
@@ -32,6 +33,16 @@ def measure() -> Iterator[Row]:
     pairs = [(milliseconds(theirs), milliseconds(ours)) for _ in range(N)]
     what = "attention in the core, 8 heads × 512 × 64 (floor: PyTorch)"
     yield bench.against_floor(what, *zip(*pairs, strict=True))
+    yield sampling()
+
+
+def sampling() -> Row:
+    """What the lesson on scaling draws at first: one sample for each d_k, nothing kept."""
+    times = [milliseconds(lambda: [scaling.drawn(d_k, 2048, 0) for d_k in scaling.WIDTHS])]
+    times += [milliseconds(lambda: [scaling.drawn(d_k, 2048, 0) for d_k in scaling.WIDTHS])]
+    what = "sampling of the lesson on scaling, at its defaults, cold"
+    text = f"{max(times):,.0f} ms (slower of two)"
+    return Row(what, "–", text, "–", "≤ 1,000 ms", max(times) <= 1000)
 
 
 def milliseconds(call: Callable[[], object]) -> float:

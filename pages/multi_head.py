@@ -83,7 +83,9 @@ def draw_shapes(t: Texts) -> None:
         width = lesson.number(
             "multi_head.width", t("multi_head.shapes.width"), 1, 16_384, default=512
         )
-        n_heads = lesson.number("multi_head.heads", t("multi_head.shapes.heads"), 1, 512, default=8)
+        n_heads = lesson.number(
+            "multi_head.heads", t("multi_head.shapes.heads"), 1, multi_head.MOST_HEADS, default=8
+        )
     try:
         steps = shape_steps(batch, n_tokens, width, n_heads)
     except DivisibilityError:

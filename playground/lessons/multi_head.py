@@ -25,6 +25,7 @@ from playground.pipeline import Matrix, axis_labels
 from playground.texts import Texts, escaped
 
 Letter: TypeAlias = Literal["Q", "K", "V"]
+MOST_HEADS = 512  # that can be typed
 _MOST_COLUMNS = 24  # of numbers beside each other
 _ROUNDING = 1e-9  # as a share: what is closer than this is the same
 
@@ -382,7 +383,7 @@ def shapes_told(t: Texts, steps: Sequence[ShapeStep]) -> str:
 
 def no_shapes(t: Texts, width: int, n_heads: int) -> str:
     """Why a width cannot be cut into so many heads, and which counts it can be cut into."""
-    possible = t("narrate.comma").join(map(str, divisors(width)))
+    possible = t("narrate.comma").join(str(n) for n in divisors(width) if n <= MOST_HEADS)
     return t("multi_head.shapes.no_cut", width=width, n_heads=n_heads, possible=possible)
 
 
