@@ -1,5 +1,6 @@
 """Every step of every lesson in a real browser: reached by a link, legible, and in place."""
 
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -53,3 +54,18 @@ def test_a_link_leads_to_a_step_that_is_legible_and_fits_every_screen(
     for size in SIZES:
         fit(tab.page, size)
         assert sideways(tab.page) == 0, size
+
+
+def test_a_picture_of_small_matrices_has_the_names_of_columns_upright(tab: Playground):
+    large = Experiment.from_preset("random").resized(n_tokens=12, d_model=8, d_k=2, n_heads=4)
+    fit(tab.page, SIZES[0])
+    tab.open(f"/multi_head?lang=en&s=heads&e={link.encode(large)}")
+    tab.page.locator(".picture").click()
+
+    with tab.page.expect_download() as download:
+        tab.page.get_by_role("menuitem").first.click()
+
+    texts = ET.parse(download.value.path()).getroot().iter("{http://www.w3.org/2000/svg}text")
+    upright = [text.text for text in texts if "rotate(-90" in text.get("transform", "")]
+    assert upright[: large.n_tokens] == list(large.tokens)
+    assert len(upright) == 4 * (large.n_tokens + 4 * 2)  # weights of four heads, what each adds

@@ -242,6 +242,10 @@ export class Drawing {
   // --- texts
 
   addText(node, style, { decoration, clip }) {
+    if (style.writingMode === "sideways-lr") {
+      this.writeUpwards(node, style, clip);
+      return;
+    }
     for (const line of linesOf(node)) {
       const isCut = clip && (line.right > clip.right + 0.5 || line.left < clip.left - 0.5);
       const shown = isCut ? cutOff(line, clip, this.widthOf("…", style), style) : line;
@@ -299,6 +303,28 @@ export class Drawing {
     });
     const box = { x, y, width, height };
     if (decoration) this.draw(underline(box, baseline, decoration, style), box);
+    this.draw(`<text${attributes}>${escaped(text)}</text>`, box);
+  }
+
+  /** A line that is read from the bottom to the top, as the names of narrow columns are. */
+  writeUpwards(node, style, clip) {
+    const line = rangeOf(node, 0, node.data.length).getBoundingClientRect();
+    const room = clip ? clip.bottom - clip.top : line.height;
+    const isLong = line.height > room + 0.5;
+    const text = isLong ? this.shortened(node.data, room, style) : node.data;
+    const height = Math.min(line.height, room);
+    const bottom = (isLong ? clip.bottom : line.bottom) - this.origin.top;
+    const left = line.left - this.origin.left;
+    const x = left + line.width / 2 + this.middleOf(style);
+    const attributes = attributesOf({
+      x,
+      y: bottom,
+      transform: `rotate(-90 ${x} ${bottom})`,
+      ...this.fontAttributes(style),
+      ...paint("fill", style.color),
+      textLength: isLong ? this.widthOf(text, style) : height,
+    });
+    const box = { x: left, y: bottom - height, width: line.width, height };
     this.draw(`<text${attributes}>${escaped(text)}</text>`, box);
   }
 
