@@ -92,7 +92,7 @@ def _added(t: Texts, attention: MultiHeadTrace, head: int, id: str) -> Matrix:
 def _sums(
     t: Texts, attention: MultiHeadTrace, added: Sequence[str], on: Sequence[int]
 ) -> list[Matrix]:
-    """The output; where a head is off, also that of the others, and what is lost."""
+    """The output; of several heads also that of those that are on, and what is lost."""
 
     def of(id: str, symbol: str, values: FloatArray, **more: Any) -> Matrix:
         return Matrix(id, symbol, "output", values, "tokens", _width(attention), **more)
@@ -106,7 +106,7 @@ def _sums(
         name=t("multi_head.heads.output"),
         about=t("multi_head.heads.output_about"),
     )
-    if all(is_on):
+    if len(added) == 1:  # else the board would be laid out anew with every press
         return [output]
     kept = of(
         "kept",

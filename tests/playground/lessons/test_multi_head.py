@@ -35,7 +35,7 @@ def test_every_head_shows_its_weights_and_what_it_adds_on_one_scale(e):
     exhibit = multi_head.heads(EN, e, trace, range(e.n_heads))
 
     shown = values(exhibit)
-    assert len(shown) == 2 * e.n_heads + 1
+    assert len(shown) == 2 * e.n_heads + (1 if e.n_heads == 1 else 3)
     for head in range(e.n_heads):
         np.testing.assert_array_equal(shown[f"weights_{head}"], trace.attention.head(head).weights)
         added = trace.attention.contributions[head]
@@ -185,7 +185,7 @@ def test_many_or_large_heads_are_drawn_small_and_few_with_their_numbers():
         exhibit = multi_head.heads(EN, e, e.trace(), range(e.n_heads))
 
         small = {m.id: m.is_compact for m in exhibit.matrices}
-        assert small.pop("output") is False
+        assert [small.pop(id) for id in ("output", "kept", "lost")] == [False] * 3
         assert set(small.values()) == {are_small}
 
 
