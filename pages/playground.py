@@ -44,7 +44,6 @@ def equations() -> str:
 
 
 t = shell.open_page(has_board=True)
-session.show_step("")
 heading = st.container(horizontal=True, horizontal_alignment="distribute")
 above_board = st.container()
 with st.sidebar:

@@ -154,17 +154,13 @@ def choose_for(
         commit: Makes it so that another one is.
         help: Shown where one asks for it.
     """
-    st.session_state[key] = value
-    st.session_state.setdefault(_SHOWN, {})[key] = value
     st.segmented_control(
         label,
         list(options),
         format_func=options.__getitem__,
-        key=key,
         required=value is not None,
         help=help,
-        on_change=answering(_commit, on=BOARD, is_patient=True),
-        args=(key, commit),
+        **_acting(key, value, commit),
     )
 
 
@@ -288,26 +284,28 @@ def press(
 
 def _kept(key: str, value: Any, then: Callable[[], None] | None = None) -> dict[str, Any]:
     """What makes an input show this value, and keep another one in the session under its key."""
+    return _acting(key, value, partial(_keep, key, then))
+
+
+def _keep(key: str, then: Callable[[], None] | None, value: Any) -> None:
+    session.set_setting(key, value)
+    if then:
+        then()
+
+
+def _acting(key: str, value: T | None, act: Callable[[T], None]) -> dict[str, Any]:
+    """What makes an input show this value, and act on another one."""
     st.session_state[key] = value
     st.session_state.setdefault(_SHOWN, {})[key] = value
     return {
         "key": key,
-        "on_change": answering(_keep, on=BOARD, is_patient=True),
-        "args": (key, then),
+        "on_change": answering(_act, on=BOARD, is_patient=True),
+        "args": (key, act),
     }
 
 
-def _commit(key: str, commit: Callable[[T], None]) -> None:
-    """Commit what was set, if it is another value than was shown, or set since."""
-    value, shown = st.session_state.get(key), st.session_state.get(_SHOWN, {})
-    if value is None or value == shown.get(key):
-        return
-    shown[key] = value
-    commit(value)
-
-
-def _keep(key: str, then: Callable[[], None] | None) -> None:
-    """Keep what was set, if it is another value than was shown.
+def _act(key: str, act: Callable[[Any], None]) -> None:
+    """Act on what was set, if it is another value than was shown, or set since.
 
     A late message of a page that was left calls this for all its inputs, changed or not.
     """
@@ -315,6 +313,4 @@ def _keep(key: str, then: Callable[[], None] | None) -> None:
     if value is None or value == shown.get(key):
         return
     shown[key] = value
-    session.set_setting(key, value)
-    if then:
-        then()
+    act(value)

@@ -42,7 +42,7 @@ def note(name: str, shows: Shows) -> None:
         drawn["has_board"] = False  # until it is there
 
 
-def has_board() -> None:
+def note_board() -> None:
     """A board is being drawn: it will ask for what is stale, and keep the address bar."""
     st.session_state[_DRAWN]["has_board"] = True
 

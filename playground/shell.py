@@ -120,8 +120,8 @@ def open_page(*, has_board: bool = False) -> Texts:
         st.stop()
     t = Texts(session.language())
     parts.begin_page()
+    session.show_step("")  # until a lesson shows one
     if not has_board:
-        session.show_step("")
         address_bar.show(t)
     return t
 

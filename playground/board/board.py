@@ -35,7 +35,7 @@ def show(data: dict[str, Any], address: dict[str, Any]) -> None:
         data: From `board_data` or `exhibit_data`.
         address: From `address_bar.address`.
     """
-    parts.has_board()
+    parts.note_board()
     _BOARD(
         key=session.BOARD_KEY,
         data=data
