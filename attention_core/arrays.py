@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from attention_core.errors import DtypeError, NotFiniteError, ShapeError
+from attention_core.errors import DtypeError, NotFiniteError, RangeError, ShapeError
 
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
@@ -88,6 +88,13 @@ def check_finite(name: str, array: FloatArray) -> None:
     wrong = np.argwhere(~np.isfinite(array))
     if len(wrong):
         raise NotFiniteError(name, tuple(int(i) for i in wrong[0]))
+
+
+def check_counts(least: int, **counts: int) -> None:
+    """Raise RangeError for the first count below the least that there must be."""
+    for name, count in counts.items():
+        if count < least:
+            raise RangeError(name, count, least, float("inf"))
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -25,16 +25,14 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-from attention_core.arrays import BoolArray, FloatArray, as_bools, check_broadcast
+from attention_core.arrays import BoolArray, FloatArray, as_bools, check_broadcast, check_counts
 from attention_core.attention import EmptyRows, checked, mix
-from attention_core.errors import EmptyRowError, RangeError
+from attention_core.errors import EmptyRowError
 
 Positions: TypeAlias = npt.NDArray[np.int64]
 AllowedAt: TypeAlias = Callable[[Positions, Positions], npt.NDArray[Any]]
 
 BLOCK = 256  # queries and keys at a time: their scores fit in a processor's cache
-
-_UNBOUNDED = float("inf")
 
 
 def dense_attention(
@@ -99,8 +97,7 @@ def blockwise_attention(
         AttentionError: As in `scaled_dot_product_attention`.
     """
     Q, K, V, scale, leading = checked(Q, K, V, scale, empty_rows)
-    if block < 1:
-        raise RangeError("block", block, 1, _UNBOUNDED)
+    check_counts(1, block=block)
     n_q, n_k = Q.shape[-2], K.shape[-2]
     allowed_at = _allowed_at(allowed, (*leading, n_q, n_k))
 
@@ -152,9 +149,7 @@ def windowed_attention(
         AttentionError: As in `scaled_dot_product_attention`.
     """
     Q, K, V, scale, leading = checked(Q, K, V, scale, empty_rows)
-    for name, reach in (("before", before), ("after", after)):
-        if reach < 0:
-            raise RangeError(name, reach, 0, _UNBOUNDED)
+    check_counts(0, before=before, after=after)
     n_q, n_k = Q.shape[-2], K.shape[-2]
     before, after = min(before, n_q), min(after, n_k)  # more would see nothing more
 

@@ -15,10 +15,9 @@ from typing import Self
 
 import numpy as np
 
-from attention_core.arrays import FloatArray, as_floats
+from attention_core.arrays import FloatArray, as_floats, check_counts
 from attention_core.attention import AttentionTrace, scaled_dot_product_attention
 from attention_core.canvas import MAX_TOKENS
-from attention_core.errors import RangeError
 from attention_core.experiment import Experiment, Mask
 from attention_core.positions import rotary
 
@@ -163,7 +162,7 @@ def n_multiply_adds(n_tokens: int, d_model: int, d_k: int, d_v: int) -> int:
     Raises:
         RangeError: A count is negative.
     """
-    _check_counts(n_tokens=n_tokens, d_model=d_model, d_k=d_k, d_v=d_v)
+    check_counts(0, n_tokens=n_tokens, d_model=d_model, d_k=d_k, d_v=d_v)
     return n_tokens * d_model * (2 * d_k + d_v) + n_tokens**2 * (d_k + d_v)
 
 
@@ -175,11 +174,5 @@ def n_multiply_adds_cached(n_tokens: int, d_model: int, d_k: int, d_v: int) -> i
     Raises:
         RangeError: A count is negative.
     """
-    _check_counts(n_tokens=n_tokens, d_model=d_model, d_k=d_k, d_v=d_v)
+    check_counts(0, n_tokens=n_tokens, d_model=d_model, d_k=d_k, d_v=d_v)
     return d_model * (2 * d_k + d_v) + n_tokens * (d_k + d_v)
-
-
-def _check_counts(**counts: int) -> None:
-    for name, count in counts.items():
-        if count < 0:
-            raise RangeError(name, count, 0, float("inf"))

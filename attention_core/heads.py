@@ -15,9 +15,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from attention_core.arrays import FloatArray, as_floats, matmul
+from attention_core.arrays import FloatArray, as_floats, check_counts, matmul
 from attention_core.attention import AttentionTrace, scaled_dot_product_attention
-from attention_core.errors import DivisibilityError, RangeError
+from attention_core.errors import DivisibilityError
 from attention_core.multi_head import MultiHeadTrace, merge_heads
 
 StepName: TypeAlias = Literal[
@@ -33,8 +33,6 @@ StepName: TypeAlias = Literal[
     "W_O",
 ]
 
-_UNBOUNDED = float("inf")
-
 
 # --- counts
 
@@ -45,7 +43,7 @@ def divisors(width: int) -> tuple[int, ...]:
     Raises:
         RangeError: The width is below 1.
     """
-    _check_counts(width=width)
+    check_counts(1, width=width)
     return tuple(count for count in range(1, width + 1) if width % count == 0)
 
 
@@ -99,7 +97,7 @@ def shape_steps(batch: int, n_tokens: int, width: int, n_heads: int) -> list[Sha
         RangeError: A count is below 1.
         DivisibilityError: The width is no multiple of `n_heads`.
     """
-    _check_counts(batch=batch, n_tokens=n_tokens, width=width, n_heads=n_heads)
+    check_counts(1, batch=batch, n_tokens=n_tokens, width=width, n_heads=n_heads)
     if width % n_heads:
         raise DivisibilityError("width", width, "n_heads", n_heads)
     d_k = width // n_heads
@@ -143,7 +141,7 @@ def viewed_as_heads(fused: npt.ArrayLike, n_heads: int) -> FloatArray:
     """
     fused = as_floats("fused", fused, ("n", "width"), may_lead=False)
     n, width = fused.shape
-    _check_counts(n_heads=n_heads)
+    check_counts(1, n_heads=n_heads)
     if width % n_heads:
         raise DivisibilityError("width", width, "n_heads", n_heads)
     return fused.reshape(n_heads, n, width // n_heads)
@@ -212,16 +210,10 @@ def pooled(W: npt.ArrayLike, n_kv_heads: int) -> FloatArray:
         DivisibilityError: n_heads is no multiple of it.
     """
     W = as_floats("W", W, ("n_heads", "d_model", "d_k"), may_lead=False)
-    _check_counts(n_kv_heads=n_kv_heads)
+    check_counts(1, n_kv_heads=n_kv_heads)
     n_heads = W.shape[0]
     if n_heads % n_kv_heads:
         raise DivisibilityError("n_heads", n_heads, "n_kv_heads", n_kv_heads)
     groups = W.reshape(n_kv_heads, n_heads // n_kv_heads, *W.shape[1:])
     mean: FloatArray = groups.mean(axis=1)
     return mean
-
-
-def _check_counts(**counts: int) -> None:
-    for name, count in counts.items():
-        if count < 1:
-            raise RangeError(name, count, 1, _UNBOUNDED)

@@ -14,7 +14,14 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from attention_core.arrays import BoolArray, FloatArray, as_bools, as_floats, check_broadcast
+from attention_core.arrays import (
+    BoolArray,
+    FloatArray,
+    as_bools,
+    as_floats,
+    check_broadcast,
+    check_counts,
+)
 from attention_core.errors import ChoiceError, DivisibilityError, RangeError, ShapeError
 
 _UNBOUNDED = float("inf")
@@ -66,9 +73,7 @@ def window(n_q: int, before: int, after: int, *, n_k: int | None = None) -> Bool
     Raises:
         RangeError: `before` or `after` is negative.
     """
-    for name, reach in (("before", before), ("after", after)):
-        if reach < 0:
-            raise RangeError(name, reach, 0, _UNBOUNDED)
+    check_counts(0, before=before, after=after)
     distance = _distance(n_q, n_k)
     return (-before <= distance) & (distance <= after)
 
@@ -86,7 +91,7 @@ def global_tokens(n_tokens: int, n_global: int) -> BoolArray:
     Raises:
         RangeError: A count is negative.
     """
-    _check_counts(n_tokens=n_tokens, n_global=n_global)
+    check_counts(0, n_tokens=n_tokens, n_global=n_global)
     is_global = np.arange(n_tokens) < n_global
     return is_global[:, None] | is_global[None, :]
 
@@ -117,7 +122,7 @@ def random_keys(
         DtypeError, ShapeError: `beside` is not as above.
     """
     n_k = n_q if n_k is None else n_k
-    _check_counts(n_q=n_q, n_k=n_k, n_random=n_random)
+    check_counts(0, n_q=n_q, n_k=n_k, n_random=n_random)
     shuffled = rng.permuted(np.tile(np.arange(n_k), (n_q, 1)), axis=-1)  # each row by itself
     if beside is None:
         return shuffled < n_random
@@ -210,11 +215,5 @@ def combine(*masks: npt.ArrayLike, how: Literal["and", "or"] = "and") -> BoolArr
 def _distance(n_q: int, n_k: int | None) -> npt.NDArray[np.int64]:
     """(n_q, n_k): how far each key lies after its query; negative before it."""
     n_k = n_q if n_k is None else n_k
-    _check_counts(n_q=n_q, n_k=n_k)
+    check_counts(0, n_q=n_q, n_k=n_k)
     return np.arange(n_k)[None, :] - np.arange(n_q)[:, None]
-
-
-def _check_counts(**counts: int) -> None:
-    for name, count in counts.items():
-        if count < 0:
-            raise RangeError(name, count, 0, _UNBOUNDED)

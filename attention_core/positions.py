@@ -10,13 +10,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from attention_core.arrays import FloatArray, as_floats
-from attention_core.errors import ChoiceError, RangeError
+from attention_core.arrays import FloatArray, as_floats, check_counts
+from attention_core.errors import ChoiceError
 
 Pairing: TypeAlias = Literal["interleaved", "half_split"]
 PAIRINGS: tuple[Pairing, ...] = ("interleaved", "half_split")
-
-_UNBOUNDED = float("inf")
 
 
 def sinusoidal(n_positions: int, d_model: int, *, base: float = 10_000.0) -> FloatArray:
@@ -34,7 +32,7 @@ def sinusoidal(n_positions: int, d_model: int, *, base: float = 10_000.0) -> Flo
     Returns:
         (n_positions, d_model).
     """
-    _check_counts(n_positions=n_positions, d_model=d_model)
+    check_counts(1, n_positions=n_positions, d_model=d_model)
     frequencies = base ** (-np.arange(0, d_model, 2) / d_model)
     angles = np.arange(n_positions)[:, None] * frequencies
     table = np.empty((n_positions, d_model))
@@ -59,7 +57,7 @@ def learned(
     Returns:
         (n_positions, d_model).
     """
-    _check_counts(n_positions=n_positions, d_model=d_model)
+    check_counts(1, n_positions=n_positions, d_model=d_model)
     return scale * rng.standard_normal((n_positions, d_model))
 
 
@@ -123,7 +121,7 @@ def alibi_slopes(n_heads: int) -> FloatArray:
     Returns:
         (n_heads,), all positive.
     """
-    _check_counts(n_heads=n_heads)
+    check_counts(1, n_heads=n_heads)
     lower = 1 << (index(n_heads).bit_length() - 1)  # the largest power of two that is not above
     slopes = _geometric_slopes(lower)
     missing = n_heads - lower
@@ -142,7 +140,7 @@ def alibi_bias(n_q: int, n_k: int, slopes: npt.ArrayLike) -> FloatArray:
         (n_heads, n_q, n_k), 0 on the diagonal and lower the farther away. The paper is causal
         and needs one side only; here both sides fall alike.
     """
-    _check_counts(n_q=n_q, n_k=n_k)
+    check_counts(1, n_q=n_q, n_k=n_k)
     slopes = as_floats("slopes", slopes, ("n_heads",), may_lead=False)
     distance = np.abs(np.arange(n_q)[:, None] - np.arange(n_k)[None, :])
     bias: FloatArray = -slopes[:, None, None] * distance + 0.0  # + 0.0: no -0.0 on the diagonal
@@ -152,9 +150,3 @@ def alibi_bias(n_q: int, n_k: int, slopes: npt.ArrayLike) -> FloatArray:
 def _geometric_slopes(n_heads: int) -> FloatArray:
     slopes: FloatArray = 2.0 ** (-8.0 * np.arange(1, n_heads + 1) / n_heads)
     return slopes
-
-
-def _check_counts(**counts: int) -> None:
-    for name, count in counts.items():
-        if count < 1:
-            raise RangeError(name, count, 1, _UNBOUNDED)

@@ -50,8 +50,3 @@ LESSONS = (
         ("order", "encodings", "search"),
     ),
 )
-
-
-def lesson(id: str) -> Lesson:
-    """The lesson of this id."""
-    return next(each for each in LESSONS if each.id == id)
