@@ -49,4 +49,23 @@ LESSONS = (
         "lessons",
         ("order", "encodings", "search"),
     ),
+    Lesson(
+        "pytorch",
+        "pages/pytorch.py",
+        ":material/code:",
+        "lessons",
+        ("parity", "conventions", "batch", "gradients", "fit", "code"),
+    ),
+    Lesson(
+        "why_attention",
+        "pages/why_attention.py",
+        ":material/hub:",
+        "lessons",
+        ("relay", "influence", "pace", "words"),
+    ),
 )
+
+
+def lesson(id: str) -> Lesson:
+    """The lesson of this id."""
+    return next(each for each in LESSONS if each.id == id)

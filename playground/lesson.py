@@ -8,15 +8,17 @@ What a lesson is set to lives in the session, so it is there again when the lear
 Each input is written from it before it is drawn, and its callback keeps what was set.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial, wraps
+from importlib import import_module
 from typing import Any, TypeVar
 
 import streamlit as st
 
-from playground import address_bar, board, controls, figures, parts, session, shell
+from playground import address_bar, board, controls, figures, parts, running, session, shell
 from playground.exhibit import Exhibit
 from playground.figures import Figure
+from playground.jobs import View, Work
 from playground.parts import BOARD, answering
 from playground.texts import Texts
 
@@ -24,6 +26,7 @@ T = TypeVar("T")
 Number = TypeVar("Number", int, float)
 Draw = Callable[[Texts], None]
 
+_INSTALL = "pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
 _SHOWN = "inputs"  # what each input of a lesson shows: as it was drawn, or as it was set since
 
 
@@ -40,14 +43,20 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
         upper, place_of_sizes, lower = st.container(), st.container(), st.container()
     controls.begin()
 
+    def is_polled() -> bool:
+        return running.is_active(f"{id}.{session.setting(f'{id}.step', next(iter(steps)))}")
+
     def draw(t: Texts) -> None:
         _step(t, id, steps)
         if not parts.is_board_drawn():
             address_bar.show(t)
+            if parts.is_stale(parts.PAGE):  # a job has ended; a board would ask for this
+                st.rerun()
         with place_of_sizes:
             controls.sizes(t)
 
-    shell.part(BOARD, draw, session.shown)  # first, as it is what one waits for
+    # First, as it is what one waits for.
+    shell.part(BOARD, draw, session.shown, run_every=running.POLL if is_polled() else None)
     shell.give_head_start()
     with heading:
         st.title(t(f"lesson.{id}.question"), width="content")
@@ -57,7 +66,7 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
         controls.beginning(t)
     with lower:
         controls.settings(t)
-    parts.note(parts.PAGE, controls.are_right)
+    parts.note(parts.PAGE, lambda: (controls.are_right(), is_polled()))
 
 
 def _step(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
@@ -67,7 +76,7 @@ def _step(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
     if asked in steps:
         session.set_setting(f"{id}.step", asked)
     chosen = choose(f"{id}.step", t("exhibit.step"), titles, is_label_shown=False)
-    session.show_step(chosen)
+    session.show_place(id, chosen)
     place = places[chosen]
     st.markdown(t(f"{place}.ask"))
     steps[chosen](t)
@@ -101,6 +110,59 @@ def found(t: Texts, *sentences: str) -> None:
     """What was measured, in sentences made from the numbers."""
     between = "" if t.language == "zh" else " "
     st.info(t("exhibit.found", what=between.join(sentences)), icon=":material/straighten:")
+
+
+# --- what takes its time
+
+
+def start(name: str, work: Work, *, key: Hashable = None) -> None:
+    """Let some work be done while the page goes on; as `Jobs.start`.
+
+    Args:
+        name: Of the job: the lesson and the step that show it, such as "pytorch.fit". What the
+            menu calls it while another page is shown stands in the text "<name>.job".
+        work: Does it.
+        key: What its result depends on, if it is the same for all.
+    """
+    running.start(name, work, key=key)
+
+
+def watch(t: Texts, name: str) -> View | None:
+    """Draw how far a job is, with a way to stop it, or that it failed.
+
+    Returns:
+        The job as it is now, if it was started.
+    """
+    job = running.job(name)
+    if job is not None and job.is_active:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            press(t("job.stop"), ":material/stop:", running.stop, name, key=f"{name}.stop")
+            said = t("job.running", share=round(100 * job.done))
+            if job.status == "waiting":
+                said = t("job.waiting", count=job.n_before)
+            st.progress(job.done, text=said)
+    elif job is not None and job.status == "failed":
+        st.error(t("job.failed"), icon=":material/healing:")
+    return job
+
+
+# --- what needs PyTorch
+
+
+def with_torch(draw: Draw) -> Draw:
+    """A step that needs PyTorch; on a machine without it, how to get it."""
+
+    @wraps(draw)
+    def step(t: Texts) -> None:
+        try:
+            import_module("attention_core.neural")
+        except ImportError:
+            st.warning(t("torch.missing"), icon=":material/extension_off:")
+            st.code(_INSTALL, language="bash")
+        else:
+            draw(t)
+
+    return step
 
 
 # --- inputs

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import streamlit as st
 
@@ -54,6 +55,7 @@ def run() -> int:
 
 def _begin() -> None:
     st.session_state[_KEY] = {
+        "id": uuid4().hex,
         "plain": to_plain(Experiment.from_preset()),
         "layers": [],
         "past": [],
@@ -67,7 +69,7 @@ def _begin() -> None:
         "language": _first_language(),
         "head": _first_head(),
         "settings": {},
-        "step": "",
+        "place": ("", ""),
         "asked_step": st.query_params.get("s", ""),
     }
     text = st.query_params.get("e")
@@ -80,6 +82,11 @@ def _begin() -> None:
         except Exception:  # anyone can write a link, and none may keep the page from opening
             _log.exception("a link failed")
             notify("damaged_link")
+
+
+def id() -> str:
+    """Names this session among all of the server."""
+    return str(_work()["id"])
 
 
 def experiment() -> Experiment:
@@ -232,12 +239,17 @@ def pop_asked_step() -> str:
 
 def step() -> str:
     """The step of the lesson that is shown; "" on other pages."""
-    return str(_work()["step"])
+    return str(_work()["place"][1])
 
 
-def show_step(id: str) -> None:
-    """This step of the lesson is shown; the link will lead to it."""
-    _work()["step"] = id
+def place() -> str:
+    """The lesson and the step that are shown, such as "masks.cost"; "" on other pages."""
+    return ".".join(filter(None, _work()["place"]))
+
+
+def show_place(lesson: str = "", step: str = "") -> None:
+    """This step of this lesson is shown; the link will lead to it."""
+    _work()["place"] = (lesson, step)
 
 
 def set_setting(key: str, value: Any) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from playground import address_bar, catalog, parts, session
+from playground import address_bar, catalog, parts, running, session
 from playground.palette import Theme
 from playground.parts import answering
 from playground.texts import LANGUAGES, Texts, escaped
@@ -45,6 +45,7 @@ class Route:
             t = Texts(session.language())
             with at_the_top:
                 _language_control(t)
+                _jobs_elsewhere()
             _notice(t, above)
         finally:
             st.session_state[_ROUTED] = False
@@ -120,22 +121,29 @@ def open_page(*, has_board: bool = False) -> Texts:
         st.stop()
     t = Texts(session.language())
     parts.begin_page()
-    session.show_step("")  # until a lesson shows one
+    session.show_place()  # until a lesson shows one
     if not has_board:
         address_bar.show(t)
     return t
 
 
-def part(name: str, draw: Callable[[Texts], None], shows: parts.Shows) -> None:
+def part(
+    name: str,
+    draw: Callable[[Texts], None],
+    shows: parts.Shows,
+    *,
+    run_every: float | None = None,
+) -> None:
     """A part of the page that is run and drawn alone where nothing else changes.
 
     Args:
         name: Of the part, unique on its page.
         draw: Draws it from the session.
         shows: Tells what it is drawn from; the language and the theme always count.
+        run_every: Seconds after which it is drawn again and again, until the page is.
     """
 
-    @st.fragment(key=name)
+    @st.fragment(key=name, run_every=run_every)
     def fragment() -> None:
         if not st.session_state.get(_ROUTED):
             session.count_run()
@@ -154,6 +162,24 @@ def give_head_start() -> None:
     """
     if session.run() == 1:
         time.sleep(HEAD_START)
+
+
+def _jobs_elsewhere() -> None:
+    """Jobs that go on while their learner looks at something else."""
+    if running.elsewhere():
+        part("jobs", _draw_jobs, lambda: None, run_every=running.POLL_ELSEWHERE)
+
+
+def _draw_jobs(t: Texts) -> None:
+    active = running.elsewhere()
+    for job in active:
+        lesson = catalog.lesson(job.name.partition(".")[0])
+        name, icon = t(f"{job.name}.job"), lesson.icon
+        st.page_link(lesson.file, label=name, icon=icon, help=t("job.elsewhere_help"))
+        told = t("job.waiting_short", count=job.n_before) if job.status == "waiting" else ""
+        st.progress(job.done, text=told or t("job.running_short", share=round(100 * job.done)))
+    if not active and not st.session_state.get(_ROUTED):
+        st.rerun()  # so that it is asked for no more
 
 
 def _language_control(t: Texts) -> None:

@@ -32,6 +32,8 @@ def imports(source, package=""):
     found = []
 
     def visit(node, is_late):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            return  # nothing is imported, it is for the type checker alone
         if isinstance(node, ast.Import):
             found.extend(Import(alias.name, is_late) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -104,6 +106,7 @@ def outside_neural():
             [("importlib", False), ("torch", False)],
         ),
         ("f = lambda: __import__('torch')", [("torch", True)]),
+        ("if TYPE_CHECKING:\n    import torch", []),
     ],
 )
 def test_the_reader_sees_every_form_of_import(source, expected):

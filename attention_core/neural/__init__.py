@@ -9,6 +9,6 @@ import os
 # the library is loaded, and again in each thread, since OpenMP keeps the number per thread.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import torch  # noqa: E402
+import torch
 
 torch.set_num_threads(1)

@@ -13,7 +13,7 @@ from playground.texts import Texts
 from tests.browser.conftest import ROOT
 
 ASSETS = ROOT / "playground" / "board" / "assets"
-WITH_STEPS = [lesson.id for lesson in LESSONS if lesson.steps]
+EXHIBITS = sorted(path.stem for path in (ROOT / "tests/playground/lessons").glob("of_*.py"))
 
 _READ = """async ([folder, data]) => {
   const { evaluated } = await import(`${folder}/evaluate.js`);
@@ -49,9 +49,17 @@ def modules(page: Page):
     return page
 
 
-@pytest.mark.parametrize("lesson", WITH_STEPS)
-def test_the_board_computes_what_the_core_does_and_explains_every_cell(modules, lesson):
-    exhibits = importlib.import_module(f"tests.playground.lessons.of_{lesson}").exhibits()
+def test_every_lesson_shows_its_exhibits_to_the_board():
+    shown = {
+        lesson.id for lesson in LESSONS for name in EXHIBITS if name.startswith(f"of_{lesson.id}")
+    }
+
+    assert shown == {lesson.id for lesson in LESSONS if lesson.steps}
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_the_board_computes_what_the_core_does_and_explains_every_cell(modules, name):
+    exhibits = importlib.import_module(f"tests.playground.lessons.{name}").exhibits()
     count = 0
     for exhibit in exhibits:
         data = json.loads(json.dumps(exhibit_data(Texts("en"), exhibit), allow_nan=False))

@@ -1,0 +1,253 @@
+"""Work that takes seconds: in threads of its own, few at a time, for as long as someone watches.
+
+A job is some work with a name that belongs to a learner. It never draws: it tells how far it is
+and what it has found so far, and whoever draws asks for that. It ends early when it is stopped,
+when nobody has asked for it for a while, and when the process ends.
+"""
+
+import logging
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
+
+PATIENCE = 90.0  # seconds; a browser lets a hidden tab ask only once a minute
+MOST_KEPT = 200  # jobs that have ended, and results
+_LEAVE = 5.0  # seconds that the process waits for jobs when it ends
+
+Status: TypeAlias = Literal["waiting", "running", "done", "stopped", "failed"]
+
+_log = logging.getLogger(__name__)
+
+
+class StoppedError(Exception):
+    """The work is not wanted any more."""
+
+
+class Tell(Protocol):
+    """What a work calls often, at least a few times a second."""
+
+    def __call__(self, done: float, shown: Any = None) -> None:
+        """Tell how far it is, from 0 to 1, and what there is to see so far.
+
+        Raises:
+            StoppedError: The work is not wanted any more and has to end now.
+        """
+
+
+Work: TypeAlias = Callable[[Tell], Any]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class View:
+    """A job as it is now."""
+
+    name: str
+    status: Status
+    n_before: int = 0  # how many jobs wait or run before it, while it waits
+    done: float = 0.0  # from 0 to 1
+    shown: Any = None  # what it told last
+    result: Any = None  # what the work gave, when it is done
+    error: Exception | None = None  # why it failed
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it waits or runs."""
+        return self.status in ("waiting", "running")
+
+
+@dataclass(eq=False)
+class _Job:
+    work: Work
+    key: Hashable
+    owners: set[str]
+    status: Status = "waiting"
+    done: float = 0.0
+    shown: Any = None
+    result: Any = None
+    error: Exception | None = None
+    is_unwanted: bool = field(default=False)
+
+
+class Jobs:
+    """All jobs of a process.
+
+    Args:
+        limit: How many run at the same time; others wait in the order in which they came.
+        clock: Seconds, for tests.
+    """
+
+    def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limit = limit
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._jobs: OrderedDict[tuple[str, str], _Job] = OrderedDict()  # by owner and name
+        self._results: OrderedDict[Hashable, Any] = OrderedDict()  # by key
+        self._waiting: deque[_Job] = deque()
+        self._running: dict[_Job, threading.Thread] = {}
+        self._beats: dict[str, float] = {}  # when each owner asked last
+        self._is_closed = False
+
+    def start(self, owner: str, name: str, work: Work, *, key: Hashable = None) -> None:
+        """Let some work be done; a job of the same owner and name is stopped.
+
+        Args:
+            owner: Whose it is.
+            name: Of the job.
+            work: Does it, and gives the result.
+            key: What the result depends on, if it is the same for all. It is then remembered,
+                and who asks for the same shares the job.
+        """
+        with self._lock:
+            self._leave(owner, name)
+            job = self._shared(key) or _Job(work, key, set())
+            job.owners.add(owner)
+            self._beats[owner] = self._clock()
+            self._jobs[owner, name] = job
+            if job.status == "waiting" and job not in self._waiting:
+                self._waiting.append(job)
+            self._forget()
+            self._begin_waiting()
+
+    def view(self, owner: str, name: str) -> View | None:
+        """The job as it is now, if there is one. To ask is a sign that it is wanted."""
+        with self._lock:
+            self._beat(owner)
+            job = self._jobs.get((owner, name))
+            return self._view(name, job) if job else None
+
+    def active(self, owner: str) -> list[View]:
+        """The jobs of an owner that wait or run."""
+        with self._lock:
+            self._beat(owner)
+            own = [(name, job) for (who, name), job in self._jobs.items() if who == owner]
+            views = [self._view(name, job) for name, job in own]
+            return [view for view in views if view.is_active]
+
+    def stop(self, owner: str, name: str) -> None:
+        """End the job, if nobody else waits for it; what it told last stays to be seen."""
+        with self._lock:
+            job = self._jobs.get((owner, name))
+            if job is None or job.status not in ("waiting", "running"):
+                return
+            if job.owners != {owner}:  # it goes on for others
+                self._leave(owner, name)
+                return
+            job.is_unwanted = True
+            if job.status == "waiting":
+                self._waiting.remove(job)
+                job.status = "stopped"
+
+    def forget(self, owner: str, name: str) -> None:
+        """Stop the job, and let nothing of it be seen again."""
+        with self._lock:
+            self._leave(owner, name)
+
+    def close(self) -> None:
+        """Stop all and wait until they have ended: a thread inside PyTorch at exit is a crash."""
+        with self._lock:
+            self._is_closed = True
+            self._waiting.clear()
+            threads = [*self._running.values()]
+        deadline = time.monotonic() + _LEAVE
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    # --- under the lock
+
+    def _beat(self, owner: str) -> None:
+        if owner in self._beats:
+            self._beats[owner] = self._clock()
+
+    def _view(self, name: str, job: _Job) -> View:
+        n_before = 0
+        if job.status == "waiting":
+            n_before = self._waiting.index(job) + len(self._running)
+        return View(name, job.status, n_before, job.done, job.shown, job.result, job.error)
+
+    def _shared(self, key: Hashable) -> _Job | None:
+        """A job that does the same, or has done it."""
+        if key is None:
+            return None
+        if key in self._results:
+            self._results.move_to_end(key)
+            return _Job(_nothing, key, set(), "done", 1.0, result=self._results[key])
+        for job in (*self._running, *self._waiting):
+            if job.key == key and not job.is_unwanted:
+                return job
+        return None
+
+    def _leave(self, owner: str, name: str) -> None:
+        job = self._jobs.pop((owner, name), None)
+        if job is None:
+            return
+        if owner not in {who for (who, _), other in self._jobs.items() if other is job}:
+            job.owners.discard(owner)
+        if not job.owners:
+            job.is_unwanted = True
+            if job in self._waiting:
+                self._waiting.remove(job)
+
+    def _forget(self) -> None:
+        """Let go of the oldest that have ended."""
+        ended = [
+            each for each, job in self._jobs.items() if job.status not in ("waiting", "running")
+        ]
+        for each in ended[: max(0, len(ended) - MOST_KEPT)]:
+            del self._jobs[each]
+        while len(self._results) > MOST_KEPT:
+            self._results.popitem(last=False)
+        owners = {owner for owner, _ in self._jobs}
+        self._beats = {owner: beat for owner, beat in self._beats.items() if owner in owners}
+
+    def _begin_waiting(self) -> None:
+        while self._waiting and len(self._running) < self._limit and not self._is_closed:
+            job = self._waiting.popleft()
+            if self._is_abandoned(job):
+                job.status = "stopped"
+                continue
+            job.status = "running"
+            # A daemon, as Python would wait for any other before it lets `close` be called.
+            thread = threading.Thread(target=self._run, args=(job,), daemon=True)
+            self._running[job] = thread
+            thread.start()
+
+    def _is_abandoned(self, job: _Job) -> bool:
+        latest = max((self._beats.get(owner, 0.0) for owner in job.owners), default=0.0)
+        return self._clock() - latest > PATIENCE
+
+    # --- in the thread of the job
+
+    def _run(self, job: _Job) -> None:
+        def tell(done: float, shown: Any = None) -> None:
+            with self._lock:
+                if job.is_unwanted or self._is_closed or self._is_abandoned(job):
+                    raise StoppedError
+                job.done = done
+                if shown is not None:
+                    job.shown = shown
+
+        status: Status = "failed"
+        try:
+            tell(0.0)
+            job.result = job.work(tell)
+            status = "done"
+        except StoppedError:
+            status = "stopped"
+        except Exception as error:
+            job.error = error
+            _log.exception("a job failed")
+        with self._lock:
+            job.status = status
+            if status == "done":
+                job.done = 1.0
+                if job.key is not None:
+                    self._results[job.key] = job.result
+            del self._running[job]
+            self._begin_waiting()
+
+
+def _nothing(tell: Tell) -> None:
+    """The work of a job that is done already."""

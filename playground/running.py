@@ -1,0 +1,51 @@
+"""The jobs of this learner: started, asked for and stopped from a page.
+
+A job is named after the step that shows it, such as "pytorch.fit". That step is drawn anew twice
+a second while its job is active; on any other page the frame shows the job, which also keeps it
+alive there.
+"""
+
+import atexit
+import os
+from collections.abc import Hashable
+
+from playground import session
+from playground.jobs import Jobs, View, Work
+
+POLL = 0.5  # seconds between two looks at a job that is shown
+POLL_ELSEWHERE = 2.0  # and at one that is not
+
+# One core is left for everyone who does not wait for a job.
+_JOBS = Jobs(limit=max(1, (os.cpu_count() or 1) - 1))
+atexit.register(_JOBS.close)
+
+
+def start(name: str, work: Work, *, key: Hashable = None) -> None:
+    """Let some work be done; as `Jobs.start`."""
+    _JOBS.start(session.id(), name, work, key=key)
+
+
+def job(name: str) -> View | None:
+    """The job of this name, if it was started."""
+    return _JOBS.view(session.id(), name)
+
+
+def stop(name: str) -> None:
+    """End the job of this name."""
+    _JOBS.stop(session.id(), name)
+
+
+def forget(name: str) -> None:
+    """Let nothing of the job of this name be seen again."""
+    _JOBS.forget(session.id(), name)
+
+
+def is_active(name: str) -> bool:
+    """Whether the job of this name waits or runs."""
+    view = job(name)
+    return view is not None and view.is_active
+
+
+def elsewhere() -> list[View]:
+    """The active jobs that the step that is shown does not show."""
+    return [view for view in _JOBS.active(session.id()) if view.name != session.place()]
