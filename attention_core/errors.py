@@ -45,6 +45,15 @@ class EmptyRowError(AttentionError):
         super().__init__(f"softmax needs at least one score above -inf in rows {listed}")
 
 
+class ForbiddenError(AttentionError):
+    """Weights are asked for where the mask forbids any."""
+
+    def __init__(self, cells: Sequence[Sequence[int]]) -> None:
+        self.cells = tuple((int(query), int(key)) for query, key in cells)
+        listed = ", ".join(map(str, self.cells[:5])) + (", ..." if len(self.cells) > 5 else "")
+        super().__init__(f"the mask forbids (query, key) {listed}, which the target asks for")
+
+
 class RangeError(AttentionError):
     """A number lies outside the limits."""
 

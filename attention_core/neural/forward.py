@@ -12,7 +12,7 @@ from torch import Tensor
 from attention_core import positions
 from attention_core.arrays import BoolArray
 from attention_core.experiment import Experiment
-from attention_core.neural.layers import attention_weights
+from attention_core.neural.layers import masked_scores
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -33,6 +33,7 @@ class Steps:
     Q: Tensor  # (..., n_heads, n_tokens, d_k), rotated where positions are
     K: Tensor  # (..., n_heads, n_tokens, d_k)
     V: Tensor  # (..., n_heads, n_tokens, d_k)
+    masked_scores: Tensor  # (..., n_heads, n_tokens, n_tokens), as in `layers.masked_scores`
     weights: Tensor  # (..., n_heads, n_tokens, n_tokens)
     head_outputs: Tensor  # (..., n_heads, n_tokens, d_k)
     concatenated: Tensor  # (..., n_tokens, n_heads * d_k)
@@ -76,17 +77,13 @@ def forward(e: Experiment, given: Leaves, *, allowed: BoolArray | Tensor | None 
     if e.encoding == "alibi":
         slopes = positions.alibi_slopes(e.n_heads)
         bias = torch.tensor(positions.alibi_bias(n_tokens, n_tokens, slopes), dtype=dtype)
-    weights = attention_weights(
-        Q,
-        K,
-        torch.as_tensor(e.mask.allowed(n_tokens) if allowed is None else allowed),
-        scale=None if e.is_scaled else 1.0,
-        bias=bias,
-    )
+    may_attend = torch.as_tensor(e.mask.allowed(n_tokens) if allowed is None else allowed)
+    scores = masked_scores(Q, K, may_attend, scale=None if e.is_scaled else 1.0, bias=bias)
+    weights = torch.softmax(scores, dim=-1).masked_fill(~may_attend.any(-1, keepdim=True), 0.0)
     head_outputs = weights @ V  # (..., n_heads, n_tokens, d_k)
     concatenated = head_outputs.transpose(-2, -3).flatten(-2)  # (..., n_tokens, n_heads * d_k)
     output = concatenated if given.W_O is None else concatenated @ given.W_O
-    return Steps(Q, K, V, weights, head_outputs, concatenated, output)
+    return Steps(Q, K, V, scores, weights, head_outputs, concatenated, output)
 
 
 def rotary(vectors: Tensor) -> Tensor:

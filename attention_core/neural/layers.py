@@ -133,26 +133,46 @@ def attention_weights(
     """How much each query attends to each key.
 
     Args:
+        Q, K, allowed, scale, bias: As in `masked_scores`.
+
+    Returns:
+        (..., T, T), each row sums to 1, or is 0 where nothing is allowed.
+    """
+    weights = torch.softmax(masked_scores(Q, K, allowed, scale=scale, bias=bias), dim=-1)
+    if allowed is None:
+        return weights
+    return weights.masked_fill(~allowed.any(dim=-1, keepdim=True), 0.0)
+
+
+def masked_scores(
+    Q: Tensor,
+    K: Tensor,
+    allowed: Tensor | None = None,
+    *,
+    scale: float | None = None,
+    bias: Tensor | None = None,
+) -> Tensor:
+    """How well each query matches each key it may attend to.
+
+    Args:
         Q: (..., T, d).
         K: (..., T, d).
-        allowed: Broadcasts to (..., T, T), True = may attend.
+        allowed: Broadcasts to (..., T, T), True = may attend; None allows all.
         scale: Multiplies the scores; None means 1 / √d.
         bias: Broadcasts to (..., T, T), added to the scaled scores.
 
     Returns:
-        (..., T, T), each row sums to 1, or is 0 where nothing is allowed.
+        (..., T, T), -inf where not allowed; but a row where nothing is allowed keeps its scores,
+        since the NaN of its softmax would come back through the gradients even if it is replaced.
     """
     scores = Q @ K.transpose(-2, -1)  # (..., T, T)
     scores = scores * (1 / math.sqrt(Q.shape[-1]) if scale is None else scale)
     if bias is not None:
         scores = scores + bias
     if allowed is None:
-        return torch.softmax(scores, dim=-1)
-    # An empty row must not reach softmax as -inf: its NaN would come back through the gradients
-    # even where the result is replaced.
+        return scores
     is_empty = ~allowed.any(dim=-1, keepdim=True)
-    scores = scores.masked_fill(~(allowed | is_empty), -torch.inf)
-    return torch.softmax(scores, dim=-1).masked_fill(is_empty, 0.0)
+    return scores.masked_fill(~(allowed | is_empty), -torch.inf)
 
 
 def combined(
