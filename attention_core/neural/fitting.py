@@ -157,7 +157,7 @@ def fit(
     learning_rate: float,
     n_steps: int,
     begin_at: Beginning = "drawn",
-    tell: Callable[[float, Course], None] = lambda done, course: None,
+    tell: Callable[[float, Course], None] | None = None,
 ) -> Course:
     """Move W_Q and W_K of one head downhill, step by step; all else stays as it is.
 
@@ -209,16 +209,17 @@ def fit(
             moments.append(now)
         latest = moments if moments[-1] is now else [*moments, now]
         course = Course(start, head, target, n_steps, tuple(losses), tuple(latest))
-        tell(step / n_steps, course)
+        if tell:
+            tell(step / n_steps, course)
         if step < n_steps and loss.requires_grad:
             optimizer.zero_grad()
-            loss.backward()
+            torch.autograd.backward(loss)
             optimizer.step()
     return course
 
 
 def beginning(e: Experiment, head: int) -> Experiment:
-    """The experiment with W_Q and W_K of this head drawn from its seed, so that scores are small."""
+    """The experiment with W_Q and W_K of this head drawn from its seed, small enough to learn."""
     rng = np.random.default_rng([e.seed, head])
     W_Q, W_K = (rng.normal(scale=e.d_model**-0.5, size=(e.d_model, e.d_k)) for _ in range(2))
     return with_head(e, head, W_Q.round(_DIGITS), W_K.round(_DIGITS))
