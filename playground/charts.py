@@ -46,6 +46,7 @@ class Chart:
     is_x_log: bool = False
     is_y_log: bool = False
     y_range: tuple[float, float] | None = None  # as values, also where the axis is logarithmic
+    x_range: tuple[float, float] | None = None  # as values; of an axis that is not logarithmic
     x_marks: Sequence[float] = ()  # vertical lines: where something happens
 
 
@@ -181,6 +182,8 @@ def _axes(panel: Panel, theme: Theme) -> tuple[dict[str, Any], dict[str, Any]]:
         x |= {"type": "log", "dtick": 1, "exponentformat": "power"}
     if panel.is_y_log:
         y |= {"type": "log", "nticks": 4, "exponentformat": "power"}  # few, or 2 and 5 crowd in
+    if panel.x_range:
+        x["range"] = [*panel.x_range]
     if panel.y_range:
         low, high = panel.y_range
         y["range"] = (

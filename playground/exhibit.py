@@ -14,7 +14,7 @@ from playground.pipeline import Matrix
 class Exhibit:
     """Matrices in the order they are computed."""
 
-    of: str  # what it shows: boards of the same are compared with each other
+    of: str | None  # what it shows: boards of the same are compared; None is with nothing
     stages: Mapping[str, str]  # {id: title in the reader's language}, in order
     matrices: Sequence[Matrix]
     axes: Mapping[str, Sequence[str]]  # what stands along them; "tokens" are the experiment's

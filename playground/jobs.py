@@ -165,7 +165,10 @@ class Jobs:
         n_before = 0
         if job.status == "waiting":
             n_before = self._waiting.index(job) + len(self._running)
-        return View(name, job.status, n_before, job.done, job.shown, job.result, job.error)
+        # Who stopped it need not wait until it has noticed.
+        is_stopping = job.is_unwanted and job.status == "running"
+        status: Status = "stopped" if is_stopping else job.status
+        return View(name, status, n_before, job.done, job.shown, job.result, job.error)
 
     def _shared(self, key: Hashable) -> _Job | None:
         """A job that does the same, or has done it."""

@@ -127,8 +127,13 @@ def start(name: str, work: Work, *, key: Hashable = None) -> None:
     running.start(name, work, key=key)
 
 
-def watch(t: Texts, name: str) -> View | None:
+def watch(t: Texts, name: str, said: Callable[[Any], str] | None = None) -> View | None:
     """Draw how far a job is, with a way to stop it, or that it failed.
+
+    Args:
+        t: The reader's language.
+        name: Of the job.
+        said: Says it from what the job told last; else it is a share.
 
     Returns:
         The job as it is now, if it was started.
@@ -137,10 +142,12 @@ def watch(t: Texts, name: str) -> View | None:
     if job is not None and job.is_active:
         with st.container(horizontal=True, vertical_alignment="center"):
             press(t("job.stop"), ":material/stop:", running.stop, name, key=f"{name}.stop")
-            said = t("job.running", share=round(100 * job.done))
+            text = t("job.running", share=round(100 * job.done))
             if job.status == "waiting":
-                said = t("job.waiting", count=job.n_before)
-            st.progress(job.done, text=said)
+                text = t("job.waiting", count=job.n_before)
+            elif said and job.shown is not None:
+                text = said(job.shown)
+            st.progress(job.done, text=text)
     elif job is not None and job.status == "failed":
         st.error(t("job.failed"), icon=":material/healing:")
     return job

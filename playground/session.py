@@ -16,7 +16,7 @@ from uuid import uuid4
 import streamlit as st
 
 from attention_core import AttentionError, Experiment, from_plain, to_plain
-from attention_core.canvas import MAX_HEADS
+from attention_core.canvas import MAX_HEADS, MAX_TOKENS, check_count
 from attention_core.permutation import Order, moved, repaired
 from attention_core.stack import Layer, continues, stacked
 from playground import link
@@ -29,6 +29,7 @@ BOARD_KEY = "board"  # of the component's state
 
 _KEY = "work"
 _ORDER = "permutation.order"
+_TARGET = "pytorch.fit.painted"
 _MOST_STEPS = 200  # of undo
 _MOST_MOUNTS = 20  # boards whose edits are remembered as taken
 _MOST_LISTED = 144  # rows, numbers of a row, or cells of the mask in one edit
@@ -193,7 +194,8 @@ def take(message: Any) -> None:
             each edit has a "number" that rises by one, and is one of
             {"kind": "cell", "matrix", "head", "row", "column", "value", "joins"},
             {"kind": "block", "matrix", "head", "row", "column", "values"},
-            {"kind": "paint", "cells": [[query, key], ...], "allowed", "joins"},
+            {"kind": "paint", "matrix", "cells": [[query, key], ...], "allowed", "joins"}, where
+            a matrix other than "mask" is the target of a lesson,
             {"kind": "rename", "row", "text"}, {"kind": "add"}, {"kind": "remove", "row"},
             {"kind": "move", "row", "to"}, which changes the order of a lesson alone.
             It comes from a browser, so anything may be in it; what is malformed is dropped.
@@ -266,6 +268,11 @@ def reorder(change: Callable[[Order], Order]) -> None:
     """Put the tokens of that lesson in another order; the experiment keeps its own."""
     take_waiting()
     set_setting(_ORDER, change(order()))
+
+
+def target() -> list[list[int]]:
+    """(query, key) of each cell that is painted in the lesson in which weights are fitted."""
+    return setting(_TARGET, [])
 
 
 def language() -> Language:
@@ -381,6 +388,9 @@ def _take_one(edit: Mapping[str, Any]) -> None:
             case "paint":
                 cells = [(_a(int, query), _a(int, key)) for query, key in _list(edit["cells"])]
                 is_allowed = _a(bool, edit["allowed"])
+                if _a(str, edit["matrix"]) != "mask":
+                    _paint_target(cells, is_allowed)
+                    return
                 _apply(
                     lambda e: e.with_painted(cells, is_allowed),
                     cell=["mask"],
@@ -399,6 +409,14 @@ def _take_one(edit: Mapping[str, Any]) -> None:
                 set_setting(_ORDER, moved(order(), row, to))
     except (KeyError, TypeError, ValueError, OverflowError, AttentionError) as error:
         _log.warning("malformed edit dropped: %s", error)
+
+
+def _paint_target(cells: list[tuple[int, int]], is_asked: bool) -> None:
+    """These cells asked for, or not, in the lesson in which weights are fitted."""
+    for place in (place for cell in cells for place in cell):
+        check_count("index", place, 0, MAX_TOKENS - 1)
+    kept = {(query, key) for query, key in target()} - {*cells}
+    set_setting(_TARGET, [list(cell) for cell in sorted(kept | ({*cells} if is_asked else set()))])
 
 
 def _a(kind: type[T], value: Any) -> T:

@@ -26,6 +26,8 @@ Pattern: TypeAlias = Literal["previous", "identity", "first", "uniform", "painte
 Beginning: TypeAlias = Literal["drawn", "own"]
 Cells: TypeAlias = Iterable[tuple[int, int]]
 
+_BY_PLACE = ("rotary", "alibi")  # scores of equal inputs differ, as their places do
+
 MOST_MOMENTS = 100  # that are kept of a fit
 _DIGITS = 4  # of the weights that are kept: what is looked at is what can be taken along
 
@@ -47,6 +49,7 @@ class Course:
     experiment: Experiment  # that it started from
     head: int
     target: FloatArray  # (n_tokens, n_tokens)
+    learning_rate: float
     n_steps: int  # as many as were asked for
     losses: tuple[float, ...]  # before the first step, and after each
     moments: tuple[Moment, ...]  # the first, the last, and some between
@@ -118,17 +121,41 @@ def least_loss(e: Experiment, head: int, target: FloatArray) -> float:
         return 0.0
     inputs, allowed = e.trace().inputs, e.mask.allowed(e.n_tokens)
     unmoved = replace(e, W_Q=np.zeros_like(e.W_Q)).trace().attention.heads.weights[head]
-    tells_by_place = e.encoding in ("rotary", "alibi")
     total, groups = 0.0, dict[object, list[int]]()
     for row in asked.tolist():
         if not inputs[row].any():
             total += _divergence(target[row], unmoved[row])
-        elif not tells_by_place:
+        elif e.encoding not in _BY_PLACE:
             groups.setdefault((inputs[row].tobytes(), allowed[row].tobytes()), []).append(row)
     for rows in groups.values():
         shared = _evened(target[rows].mean(axis=0), inputs, allowed[rows[0]])
         total += sum(_divergence(target[row], shared) for row in rows)
     return total / len(asked)
+
+
+def twins(e: Experiment) -> list[list[int]]:
+    """The places of tokens that have the same inputs, where nothing else tells them apart."""
+    if e.encoding in _BY_PLACE:
+        return []
+    groups: dict[bytes, list[int]] = {}
+    for place, row in enumerate(e.trace().inputs):
+        groups.setdefault(row.tobytes(), []).append(place)
+    return [places for places in groups.values() if len(places) > 1]
+
+
+def loss_of(target: FloatArray, weights: FloatArray) -> float:
+    """The loss of these weights: the mean divergence over the rows that ask for something.
+
+    Args:
+        target: (n_tokens, n_tokens), rows that sum to 1 or are 0.
+        weights: (n_tokens, n_tokens).
+
+    Returns:
+        0 where nothing is asked for; infinite where a weight of 0 is to be more.
+    """
+    asked = target.sum(axis=-1) > 0
+    rows = zip(target[asked], weights[asked], strict=True)
+    return sum(_divergence(*pair) for pair in rows) / max(int(asked.sum()), 1)
 
 
 def _evened(row: FloatArray, inputs: FloatArray, allowed: BoolArray) -> FloatArray:
@@ -208,7 +235,7 @@ def fit(
         if step % every == 0 or step == n_steps:
             moments.append(now)
         latest = moments if moments[-1] is now else [*moments, now]
-        course = Course(start, head, target, n_steps, tuple(losses), tuple(latest))
+        course = Course(start, head, target, learning_rate, n_steps, tuple(losses), tuple(latest))
         if tell:
             tell(step / n_steps, course)
         if step < n_steps and loss.requires_grad:

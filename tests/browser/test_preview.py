@@ -60,7 +60,7 @@ def random_edits(rng: np.random.Generator, experiment: Experiment):
     if experiment.mask.kinds:
         cells = [list(map(int, rng.integers(0, experiment.n_tokens, 2))) for _ in range(3)]
         is_allowed = bool(rng.integers(2))
-        edits.append({"kind": "paint", "cells": cells, "allowed": is_allowed})
+        edits.append({"kind": "paint", "matrix": "mask", "cells": cells, "allowed": is_allowed})
         experiment = experiment.with_painted([tuple(cell) for cell in cells], is_allowed)
     return edits, experiment
 

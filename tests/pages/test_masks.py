@@ -106,7 +106,16 @@ def test_painting_works_and_is_told_and_marked():
     app = app_on().set("masks.kinds", ["causal"])
     assert app.t("masks.patterns.lay") not in [button.label for button in app.test.button]
 
-    app.send({"number": 1, "kind": "paint", "cells": [[0, 2]], "allowed": True, "joins": False})
+    app.send(
+        {
+            "number": 1,
+            "kind": "paint",
+            "matrix": "mask",
+            "cells": [[0, 2]],
+            "allowed": True,
+            "joins": False,
+        }
+    )
 
     assert app.experiment.mask.allowed(3)[0, 2]
     assert app.t("masks.patterns.differs", count=1) in app.markdown()
@@ -117,7 +126,16 @@ def test_painting_works_and_is_told_and_marked():
 def test_painting_on_an_experiment_without_a_mask_works():
     app = app_on()
 
-    app.send({"number": 1, "kind": "paint", "cells": [[1, 1]], "allowed": False, "joins": False})
+    app.send(
+        {
+            "number": 1,
+            "kind": "paint",
+            "matrix": "mask",
+            "cells": [[1, 1]],
+            "allowed": False,
+            "joins": False,
+        }
+    )
 
     assert np.argwhere(~app.experiment.mask.allowed(3)).tolist() == [[1, 1]]
 

@@ -115,10 +115,14 @@ def test_a_stopped_job_ends_at_its_next_word_and_keeps_what_it_told():
         assert held.has_begun.wait(WAIT)
 
         jobs.stop("ann", "fit")
+        at_once = jobs.view("ann", "fit")
         held.may_go_on.set()
 
-        view = until(jobs, "ann", "fit", "stopped")
-        assert (view.shown, view.result) == ("seen", None)
+        assert (at_once.status, at_once.shown) == ("stopped", "seen")
+        assert held.has_ended.wait(WAIT)
+        jobs.close()
+        view = jobs.view("ann", "fit")
+        assert (view.status, view.shown, view.result) == ("stopped", "seen", None)
 
 
 def test_a_waiting_job_that_is_stopped_never_runs():

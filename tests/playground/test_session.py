@@ -341,7 +341,8 @@ def block(number, values, row=0, column=0, matrix="X", head=None):
 
 
 def paint(number, cells, allowed=False, joins=False):
-    return {"number": number, "kind": "paint", "cells": cells, "allowed": allowed, "joins": joins}
+    edit = {"kind": "paint", "matrix": "mask", "cells": cells, "allowed": allowed}
+    return edit | {"number": number, "joins": joins}
 
 
 def send(*edits, revision=None, mount="board 1"):

@@ -53,6 +53,7 @@ const boards = new WeakMap();
 const memories = new Map();
 
 function memoryOf(of) {
+  if (of === null) return { before: null, held: null, seen: null };
   if (!memories.has(of)) memories.set(of, { before: null, held: null, seen: null });
   return memories.get(of);
 }
@@ -349,6 +350,12 @@ export class Board {
     return this.matrices.get(id)?.paintable ?? false;
   }
 
+  /** Whether a cell that is painted is on: allowed in the mask, asked for in a target. */
+  isOn(place) {
+    const value = this.valueAt(place);
+    return place.id === "mask" ? value !== null : value > 0;
+  }
+
   valueAt({ id, row, column }) {
     return this.matrices.get(id).values[row][column];
   }
@@ -502,11 +509,13 @@ export class Board {
     return Number((value + difference).toPrecision(12));
   }
 
-  /** Cells of the mask, allowed or forbidden by hand. @param {Place[]} places */
+  /** Cells of one matrix, switched on or off by hand. @param {Place[]} places */
   paint(places, allowed, joins) {
     const cells = places.map(({ row, column }) => [row, column]);
-    const edit = { kind: "paint", cells, allowed };
+    const [{ id: matrix }] = places;
+    const edit = { kind: "paint", matrix, cells, allowed };
     this.stream(edit, joins, (waiting) => waiting.cells.push(...cells));
+    if (matrix !== "mask") return;
     const after = withEdits(this.received, this.pending).matrices.find((m) => m.id === "mask");
     const emptied = places.find(({ row }) => after.values[row].every((value) => value === null));
     if (!emptied) return;

@@ -34,8 +34,9 @@ const EDIT = {
     const cells = values.flatMap((line, r) => line.map((v, c) => [row + r, column + c, v]));
     write(data, matrix, head, cells);
   },
-  paint(data, { cells, allowed }) {
-    write(data, "mask", null, cells.map(([row, column]) => [row, column, allowed ? 0 : null]));
+  paint(data, { matrix, cells, allowed }) {
+    const [on, off] = matrix === "mask" ? [0, null] : [1, 0];
+    write(data, matrix, null, cells.map(([row, column]) => [row, column, allowed ? on : off]));
   },
   rename(data, { row, text }) {
     data.axes.tokens[row] = text;
@@ -117,6 +118,13 @@ function compute(matrix, values, data) {
 const COMPUTE = {
   alibi: (_, { slope }, data, { values }) =>
     values.map((row, i) => row.map((__, j) => 0 - slope * Math.abs(i - j))),
+
+  /** Each row shared equally among the cells that are on. */
+  shared: (_, __, ___, { values }) =>
+    values.map((row) => {
+      const count = row.filter((value) => value > 0).length;
+      return row.map((value) => (value > 0 ? 1 / count : 0));
+    }),
 
   sum: (operands, { on }) =>
     operands[0].map((row, i) =>

@@ -99,7 +99,7 @@ class Scrubbing {
   }
 }
 
-/** Cells of the mask that the pointer passes: all allowed, or all forbidden, as the first one. */
+/** Cells of one matrix that the pointer passes: all switched on, or all off, as the first one. */
 class Painting {
   constructor(board, place, { pointerType, clientX }) {
     this.board = board;
@@ -107,7 +107,7 @@ class Painting {
     this.id = place.id;
     this.first = place;
     this.x = clientX;
-    this.allowed = board.valueAt(place) === null;
+    this.allowed = !board.isOn(place);
     this.painted = new Map(); // by their address, those that differed before
     if (pointerType !== "touch") this.paint(place); // a finger may be about to scroll
   }
@@ -126,7 +126,7 @@ class Painting {
     const key = `${place.row},${place.column}`;
     if (this.painted.has(key)) return;
     const joins = this.painted.size > 0;
-    const differed = (this.board.valueAt(place) !== null) !== this.allowed;
+    const differed = this.board.isOn(place) !== this.allowed;
     this.painted.set(key, differed ? place : null);
     this.board.paint([place], this.allowed, joins);
   }

@@ -69,6 +69,11 @@ const EXPLAIN = {
     return { sources: [a, b], parts: [...resultIs(result, a, b), number(a), { text: " − " }, factor(b)] };
   },
 
+  shared({ row, matrix, result, say }) {
+    const count = matrix.values[row].filter((value) => value > 0).length;
+    return words(result > 0 ? say("shared", { count }) : say("not_shared"));
+  },
+
   sum({ row, column, operation, operands, result, say }) {
     const terms = operands.filter((_, k) => operation.on[k]).map((A) => at(A, row, column, "first"));
     if (terms.length === 0) return words(say("empty_sum"));

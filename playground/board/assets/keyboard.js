@@ -80,7 +80,7 @@ function keyOnCell(board, event, place) {
     return true;
   }
   if (key === "Enter" || (key === " " && !editable)) {
-    if (board.isPaintable(place)) board.paint([place], board.valueAt(place) === null, false);
+    if (board.isPaintable(place)) board.paint([place], !board.isOn(place), false);
     else board.togglePin(place);
     return true;
   }

@@ -9,7 +9,14 @@ import torch
 from attention_core import Experiment
 from attention_core.errors import ForbiddenError, NotFiniteError, RangeError, ShapeError
 from attention_core.neural import fitting
-from attention_core.neural.fitting import fit, forbidden, least_loss, pattern
+from attention_core.neural.fitting import (
+    fit,
+    forbidden,
+    least_loss,
+    loss_of,
+    pattern,
+    twins,
+)
 
 CAT = Experiment.from_preset("cat")
 REPEATED = Experiment.from_preset("repeated")  # the cat saw the cat
@@ -93,6 +100,22 @@ def test_a_token_of_zeros_looks_evenly_whatever_the_matrices_are():
 
 def test_nothing_asked_for_is_nothing_lost():
     assert least_loss(REPEATED, 0, np.zeros((5, 5))) == 0
+    assert loss_of(np.zeros((5, 5)), weights_of(REPEATED)) == 0
+
+
+def test_the_loss_by_hand():
+    target = np.array([[1, 0], [0.5, 0.5], [0, 0]])
+    weights = np.array([[0.5, 0.5], [0.5, 0.5], [1, 0]])
+
+    assert loss_of(target, weights) == pytest.approx(np.log(2) / 2)
+    assert loss_of(target[:, ::-1], weights[::-1]) == np.inf
+
+
+def test_tokens_with_the_same_inputs_are_found():
+    assert twins(REPEATED) == [[0, 3], [1, 4]]
+    assert twins(replace(REPEATED, encoding="sinusoidal")) == []
+    assert twins(replace(REPEATED, encoding="alibi")) == []
+    assert twins(CAT) == []
 
 
 @pytest.mark.parametrize("mask", [(), ("causal",), ("window",)])
