@@ -1,8 +1,10 @@
 """What the lesson on PyTorch shows of gradient descent that looks for a pattern of attention."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,11 +81,14 @@ def work(task: Task) -> Work:
     def run(tell: Tell) -> "Course":
         from attention_core.neural.fitting import fit
 
-        pause = min(_PAUSE, _MOST_PAUSED / task.n_steps)
+        steps = count()
+        # Many short pauses would be longer than they should be.
+        every = math.ceil(_PAUSE * task.n_steps / _MOST_PAUSED) or 1
 
         def told(done: float, course: "Course") -> None:
             tell(done, course)
-            time.sleep(pause)
+            if next(steps) % every == 0:
+                time.sleep(_PAUSE)
 
         return fit(
             task.experiment,
