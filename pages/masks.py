@@ -6,13 +6,14 @@ from attention_core import Experiment
 from attention_core.cache import growth
 from attention_core.crossing import as_one_sequence, cross_attention
 from attention_core.leaks import probes
-from attention_core.measurement import Measured
 from attention_core.patterns import Pattern, forbidding
 from attention_core.polarity import pytorch_calls
 from attention_core.spellings import PRECISIONS
-from playground import controls, lesson, measuring, session, shell
+from playground import controls, lesson, session, shell
 from playground.lessons import cost, mask_leaks, mask_spellings, mask_splits, masks
 from playground.texts import Texts, small
+
+COST = "masks.cost"  # the step, and the job that it shows
 
 t = shell.open_page(has_board=True)
 
@@ -197,7 +198,9 @@ def draw_cost(t: Texts) -> None:
         settings = reach, d_k, n_tokens, session.experiment().seed
         help = t("masks.cost.measure_help", most=f"{cost.MOST_MEASURED:,}")
         lesson.press(t("masks.cost.measure"), ":material/timer:", ask, settings, help=help)
-    measured = measure(t, settings)
+    job = lesson.watch(t, COST, lambda at: cost.doing(t, *at))
+    is_asked = session.setting(f"{COST}_asked", ()) == settings
+    measured = job.result if job and is_asked else None
     made_of = cost.sizes(reach)
     if view == "time" and measured is None:
         st.markdown(t("masks.cost.not_yet"))
@@ -212,25 +215,10 @@ def draw_cost(t: Texts) -> None:
 
 def ask(settings: tuple[int, ...]) -> None:
     """Let these settings be measured."""
-    session.set_setting("masks.cost_asked", settings)
-    session.set_setting("masks.cost_view", "time")
-
-
-def measure(t: Texts, settings: tuple[int, ...]) -> Measured | None:
-    """What was measured with these settings, if the learner has asked for it."""
-    place = st.empty()
-    if session.setting("masks.cost_asked", ()) != settings:
-        return None
-    try:
-        measured = measuring.attention(
-            *settings,
-            tell=lambda done, way, n: place.progress(done, cost.doing(t, way, n)),
-        )
-    except measuring.BusyError:
-        place.info(t("masks.cost.busy"), icon=":material/hourglass_empty:")
-        return None
-    place.empty()
-    return measured
+    session.set_setting(f"{COST}_asked", settings)
+    session.set_setting(f"{COST}_view", "time")
+    measured = cost.measured_settings(*settings)
+    lesson.start(COST, cost.work(*measured), key=(COST, *measured), is_alone=True)
 
 
 lesson.page(

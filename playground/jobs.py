@@ -63,6 +63,7 @@ class _Job:
     work: Work
     key: Hashable
     owners: set[str]
+    is_alone: bool = False
     status: Status = "waiting"
     done: float = 0.0
     shown: Any = None
@@ -90,7 +91,15 @@ class Jobs:
         self._beats: dict[str, float] = {}  # when each owner asked last
         self._is_closed = False
 
-    def start(self, owner: str, name: str, work: Work, *, key: Hashable = None) -> None:
+    def start(
+        self,
+        owner: str,
+        name: str,
+        work: Work,
+        *,
+        key: Hashable = None,
+        is_alone: bool = False,
+    ) -> None:
         """Let some work be done; a job of the same owner and name is stopped.
 
         Args:
@@ -99,10 +108,11 @@ class Jobs:
             work: Does it, and gives the result.
             key: What the result depends on, if it is the same for all. It is then remembered,
                 and who asks for the same shares the job.
+            is_alone: Whether nothing else may run beside it, as it measures time or memory.
         """
         with self._lock:
             self._leave(owner, name)
-            job = self._shared(key) or _Job(work, key, set())
+            job = self._shared(key) or _Job(work, key, set(), is_alone)
             job.owners.add(owner)
             self._beats[owner] = self._clock()
             self._jobs[owner, name] = job
@@ -176,7 +186,8 @@ class Jobs:
             return None
         if key in self._results:
             self._results.move_to_end(key)
-            return _Job(_nothing, key, set(), "done", 1.0, result=self._results[key])
+            result = self._results[key]
+            return _Job(_nothing, key, set(), status="done", done=1.0, result=result)
         for job in (*self._running, *self._waiting):
             if job.key == key and not job.is_unwanted:
                 return job
@@ -206,7 +217,7 @@ class Jobs:
         self._beats = {owner: beat for owner, beat in self._beats.items() if owner in owners}
 
     def _begin_waiting(self) -> None:
-        while self._waiting and len(self._running) < self._limit and not self._is_closed:
+        while self._waiting and self._has_room() and not self._is_closed:
             job = self._waiting.popleft()
             if self._is_abandoned(job):
                 job.status = "stopped"
@@ -216,6 +227,13 @@ class Jobs:
             thread = threading.Thread(target=self._run, args=(job,), daemon=True)
             self._running[job] = thread
             thread.start()
+
+    def _has_room(self) -> bool:
+        """Whether the first of those who wait may run now."""
+        if not self._running:
+            return True
+        is_full = len(self._running) >= self._limit
+        return not (is_full or self._waiting[0].is_alone or any(r.is_alone for r in self._running))
 
     def _is_abandoned(self, job: _Job) -> bool:
         latest = max((self._beats.get(owner, 0.0) for owner in job.owners), default=0.0)

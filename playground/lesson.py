@@ -115,7 +115,7 @@ def found(t: Texts, *sentences: str) -> None:
 # --- what takes its time
 
 
-def start(name: str, work: Work, *, key: Hashable = None) -> None:
+def start(name: str, work: Work, *, key: Hashable = None, is_alone: bool = False) -> None:
     """Let some work be done while the page goes on; as `Jobs.start`.
 
     Args:
@@ -123,8 +123,9 @@ def start(name: str, work: Work, *, key: Hashable = None) -> None:
             menu calls it while another page is shown stands in the text "<name>.job".
         work: Does it.
         key: What its result depends on, if it is the same for all.
+        is_alone: Whether nothing else may run beside it, as it measures time or memory.
     """
-    running.start(name, work, key=key)
+    running.start(name, work, key=key, is_alone=is_alone)
 
 
 def watch(t: Texts, name: str, said: Callable[[Any], str] | None = None) -> View | None:

@@ -20,9 +20,9 @@ _JOBS = Jobs(limit=max(1, (os.cpu_count() or 1) - 1))
 atexit.register(_JOBS.close)
 
 
-def start(name: str, work: Work, *, key: Hashable = None) -> None:
+def start(name: str, work: Work, *, key: Hashable = None, is_alone: bool = False) -> None:
     """Let some work be done; as `Jobs.start`."""
-    _JOBS.start(session.id(), name, work, key=key)
+    _JOBS.start(session.id(), name, work, key=key, is_alone=is_alone)
 
 
 def job(name: str) -> View | None:

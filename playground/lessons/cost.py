@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from attention_core.cost import Pattern, Sizes, cost
-from attention_core.measurement import Measured, Measurement, Way
+from attention_core.measurement import Measured, Measurement, Way, measure
 from playground import charts
 from playground.charts import Chart, Line
 from playground.figures import Figure
+from playground.jobs import Tell, Work
 from playground.palette import Theme
 from playground.texts import Texts
 
@@ -35,6 +36,38 @@ def sizes(reach: int) -> Sizes:
 def counts(n_tokens: int) -> list[int]:
     """The numbers of tokens that are measured, up to the one that was chosen."""
     return [n for n in N_TOKENS if n <= min(n_tokens, MOST_MEASURED)]
+
+
+# --- the measurement
+
+
+def measured_settings(reach: int, d_k: int, n_tokens: int, seed: int) -> tuple[int, int, int, int]:
+    """The settings that a measurement depends on: beyond the most tokens, all are the same."""
+    return reach, d_k, min(n_tokens, MOST_MEASURED), seed
+
+
+def work(reach: int, d_k: int, n_tokens: int, seed: int) -> Work:
+    """The cost of attention where this runs, as a job that tells what is run just now.
+
+    Args:
+        reach: Of the window, on each side.
+        d_k: Features per query, key and value.
+        n_tokens: Up to so many are measured.
+        seed: Of the random Q, K and V.
+    """
+
+    def run(tell: Tell) -> Measured:
+        return measure(
+            counts(n_tokens),
+            sizes(reach),
+            d_k=d_k,
+            rng=np.random.default_rng(seed),
+            most_bytes=MOST_BYTES,
+            most_seconds=MOST_SECONDS,
+            tell=lambda done, way, n: tell(done, (way, n)),
+        )
+
+    return run
 
 
 # --- names

@@ -1,15 +1,20 @@
 """The step on cost: its inputs, and a measurement that is asked for, made, kept or refused."""
 
+import threading
+
 import pytest
 
 from attention_core.measurement import LeftOut, Measured, Measurement
-from playground import measuring
+from playground import running
+from playground.jobs import Jobs
 from playground.lessons import cost
 from playground.texts import Texts
 from tests.pages.driver import App
+from tests.pages.jobs import finished, job
 
 T = Texts("en")
 MEASURE = T("masks.cost.measure")
+COST = "masks.cost"
 
 
 @pytest.fixture
@@ -25,15 +30,20 @@ def runs(monkeypatch):
         ]
         return Measured(tuple(measurements), (LeftOut("dense", 99, "time"),), ((counts[-1], 0.0),))
 
-    monkeypatch.setattr(measuring, "measure", measure)
-    measuring._kept.clear()
+    monkeypatch.setattr(cost, "measure", measure)
+    monkeypatch.setattr(running, "_JOBS", Jobs(limit=1))  # that remember nothing
     yield counted
-    measuring._kept.clear()
+    running._JOBS.close()
 
 
 @pytest.fixture
 def app(runs):
     return App("masks", s="cost").set("masks.cost_n_tokens", 512)
+
+
+def measure(app):
+    """Ask for a measurement, and wait for it."""
+    return finished(app.press(MEASURE), COST)
 
 
 def found(app):
@@ -108,7 +118,7 @@ def test_time_without_a_measurement_says_so_and_keeps_the_rest(app):
 
 
 def test_a_measurement_is_drawn_at_once_and_told(app, runs):
-    app.press(MEASURE)
+    measure(app)
 
     app.assert_calm()
     assert runs == [[256, 512]]
@@ -119,7 +129,7 @@ def test_a_measurement_is_drawn_at_once_and_told(app, runs):
 
 
 def test_a_measurement_stays_while_the_view_changes_and_when_the_page_is_left(app, runs):
-    app.press(MEASURE).set("masks.cost_view", "memory")
+    measure(app).set("masks.cost_view", "memory")
 
     assert axis(app) == "MB, points measured here"
     app.visit("playground").visit("masks")
@@ -133,19 +143,19 @@ def test_a_measurement_stays_while_the_view_changes_and_when_the_page_is_left(ap
     [("masks.cost_n_tokens", 1024), ("masks.cost_reach", 8), ("masks.cost_d_k", 16), ("seed", 3)],
 )
 def test_other_settings_wait_until_they_are_asked_for_too(app, runs, key, value):
-    app.press(MEASURE).set(key, value)
+    measure(app).set(key, value)
 
     assert len(runs) == 1
     assert "Dense attention:" not in found(app)
 
-    app.press(MEASURE)
+    measure(app)
 
     assert len(runs) == 2
     assert "Dense attention:" in found(app)
 
 
 def test_the_second_run_comes_from_the_cache_for_another_learner_too(app, runs):
-    app.press(MEASURE)
+    measure(app)
     other = App("masks", s="cost").set("masks.cost_n_tokens", 512)
 
     other.press(MEASURE)
@@ -154,49 +164,67 @@ def test_the_second_run_comes_from_the_cache_for_another_learner_too(app, runs):
     assert found(other) == found(app)
 
 
-def test_who_must_wait_is_told_and_keeps_what_was_set(app, runs):
-    measuring._one_at_a_time.acquire()
-    try:
-        app.press(MEASURE)
-
-        app.assert_calm()
-        assert T("masks.cost.busy") in [each.value for each in app.test.info]
-        assert runs == []
-        assert "For 512 tokens" in found(app)
-    finally:
-        measuring._one_at_a_time.release()
+def test_who_must_wait_sees_the_queue_and_goes_on_meanwhile(app, runs):
+    may_end = threading.Event()
+    running._JOBS.start("someone", "masks.cost", lambda tell: may_end.wait(20), is_alone=True)
 
     app.press(MEASURE)
 
+    (bar,) = app.test.get("progress")
+    assert bar.proto.text == "In the queue; before you: 1"
+    assert runs == []
+    app.set("masks.cost_view", "memory")
+    assert axis(app) == "MB of scores held at once"
+    app.assert_calm()
+    may_end.set()
+    finished(app, COST)
     assert len(runs) == 1
-    assert T("masks.cost.busy") not in [each.value for each in app.test.info]
+    assert axis(app) == "MB, points measured here"
 
 
-def test_a_fault_while_measuring_lets_the_next_one_in(app, monkeypatch):
+def test_what_is_measured_just_now_is_told(app, monkeypatch):
+    told, may_end = threading.Event(), threading.Event()
+
+    def measure(counts, sizes, *, tell, **more):
+        tell(0.5, "window", 512)
+        told.set()
+        assert may_end.wait(20)
+        return Measured((), (), ((512, 0.0),))
+
+    monkeypatch.setattr(cost, "measure", measure)
+    app.press(MEASURE)
+    assert told.wait(20)
+    app.test.run()
+
+    (bar,) = app.test.get("progress")
+    assert bar.proto.text == cost.doing(T, "window", 512)
+    may_end.set()
+    finished(app, COST)
+
+
+def test_a_fault_while_measuring_is_told_and_lets_the_next_one_in(app, monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError
 
-    good = measuring.measure
-    monkeypatch.setattr(measuring, "measure", fail)
-    app.press(MEASURE)
-    assert app.errors == [T("fault.sentence")]
-    monkeypatch.setattr(measuring, "measure", good)
+    with monkeypatch.context() as broken:
+        broken.setattr(cost, "measure", fail)
+        measure(app)
+        assert app.errors == [T("job.failed")]
 
-    app.test.run()
+    measure(app)
 
     app.assert_calm()
     assert "Dense attention:" in found(app)
 
 
-def test_a_real_measurement_holds_blockwise_to_dense():
-    measuring._kept.clear()
+def test_a_real_measurement_holds_blockwise_to_dense(monkeypatch):
+    monkeypatch.setattr(running, "_JOBS", Jobs(limit=1))
     app = App("masks", s="cost", locale="zh-CN").set("masks.cost_n_tokens", 256)
 
-    app.press(Texts("zh")("masks.cost.measure"))
+    finished(app.press(Texts("zh")("masks.cost.measure")), COST)
 
     app.assert_calm()
-    settings = app.test.session_state["work"]["settings"]["masks.cost_asked"]
-    measured = measuring.attention(*settings, tell=None)
+    measured = job(app, COST).result
     assert [each.way for each in measured.measurements] == ["dense", "blockwise", "window"]
     assert measured.gaps[0][1] < 1e-12
     (info,) = [each.value for each in app.test.info]

@@ -108,6 +108,25 @@ def test_no_more_than_the_limit_run_and_the_others_know_their_place():
         assert jobs.view("d", "fit").n_before == 2
 
 
+def test_what_measures_time_runs_alone():
+    with running(limit=3) as (jobs, work):
+        first, alone, third = work(), work(), work()
+        jobs.start("ann", "fit", first)
+        jobs.start("bob", "measure", alone, is_alone=True)
+        jobs.start("eve", "fit", third)
+        assert first.has_begun.wait(WAIT)
+
+        assert [jobs.view(*of).status for of in (("bob", "measure"), ("eve", "fit"))] == [
+            "waiting",
+            "waiting",
+        ]
+        first.may_go_on.set()
+        assert alone.has_begun.wait(WAIT)
+        assert jobs.view("eve", "fit").status == "waiting"
+        alone.may_go_on.set()
+        assert third.has_begun.wait(WAIT)
+
+
 def test_a_stopped_job_ends_at_its_next_word_and_keeps_what_it_told():
     with running() as (jobs, work):
         held = work()

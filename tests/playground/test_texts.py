@@ -181,7 +181,7 @@ def expansions():
         "lesson.{}.question": {lesson.id for lesson in LESSONS},
         "{}.title": steps,
         "{}.ask": steps,
-        "{}.job": {"pytorch.fit", "why_attention.influence", "why_attention.pace"},
+        "{}.job": {"masks.cost", "pytorch.fit", "why_attention.influence", "why_attention.pace"},
         "{}.next": steps,
         "lesson.{}.title": {lesson.id for lesson in LESSONS},
         "lesson.{}.summary": {lesson.id for lesson in LESSONS},

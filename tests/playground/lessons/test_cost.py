@@ -139,6 +139,39 @@ def test_what_is_measured_ends_at_the_chosen_number_and_at_the_limit():
 # --- the table
 
 
+@pytest.fixture
+def measured(monkeypatch):
+    """The arguments of each measurement, which itself is replaced."""
+    calls = []
+
+    def measure(counts, sizes, **more):
+        calls.append((counts, sizes.before, sizes.after, more))
+        more["tell"](0.5, "dense", counts[-1])
+        return Measured((), (), ((counts[-1], float(len(calls))),))
+
+    monkeypatch.setattr(cost, "measure", measure)
+    return calls
+
+
+def test_the_job_measures_what_was_asked_for_and_tells_what_it_runs(measured):
+    told = []
+
+    result = cost.work(8, 16, 512, 3)(lambda done, shown: told.append((done, shown)))
+
+    ((counts, before, after, more),) = measured
+    assert (counts, before, after, more["d_k"]) == ([256, 512], 8, 8, 16)
+    assert more["most_bytes"] == 200_000_000
+    assert more["most_seconds"] <= 10
+    assert more["rng"].normal() == np.random.default_rng(3).normal()
+    assert told == [(0.5, ("dense", 512))]
+    assert result.gaps == ((512, 1.0),)
+
+
+def test_what_lies_beyond_the_limit_is_the_same_measurement():
+    assert cost.measured_settings(8, 16, 100_000, 0) == cost.measured_settings(8, 16, 16_384, 0)
+    assert cost.measured_settings(8, 16, 512, 0) == (8, 16, 512, 0)
+
+
 @every_language
 def test_the_table_counts_what_the_masks_allow(language):
     t = Texts(language)
