@@ -144,9 +144,9 @@ def growth(e: Experiment, head: int, *, is_causal: bool) -> Growth:
             W_Q,
             W_K,
             W_V,
-            scale=None if e.is_scaled else 1.0,
+            scale=e.scale,
             bias=None if trace.bias is None else trace.bias[head, i : i + 1, : i + 1],
-            is_rotary=e.encoding == "rotary",
+            is_rotary=e.is_rotary,
         )
     before = fewer.trace().attention.head(head)
     return Growth(whole.tokens, cache, grown, before, after, new)

@@ -45,14 +45,14 @@ def cross_attention(e: Experiment, head: int, n_source: int) -> AttentionTrace:
     trace = e.trace()
     source, target = trace.inputs[:n_source], trace.inputs[n_source:]
     Q, K = target @ e.W_Q[head], source @ e.W_K[head]
-    if e.encoding == "rotary":
+    if e.is_rotary:
         Q, K = rotary(Q, offset=n_source), rotary(K)
     return scaled_dot_product_attention(
         Q,
         K,
         source @ e.W_V[head],
         bias=None if trace.bias is None else trace.bias[head, n_source:, :n_source],
-        scale=None if e.is_scaled else 1.0,
+        scale=e.scale,
     )
 
 

@@ -196,6 +196,16 @@ class Experiment:
     def sizes(self) -> Sizes:
         return Sizes(self.n_tokens, self.d_model, self.d_k, self.n_heads)
 
+    @property
+    def scale(self) -> float:
+        """What the scores are multiplied by."""
+        return float(1 / np.sqrt(self.d_k)) if self.is_scaled else 1.0
+
+    @property
+    def is_rotary(self) -> bool:
+        """Whether positions are told by turning queries and keys."""
+        return self.encoding == "rotary"
+
     # --- making one
 
     def __post_init__(self) -> None:
@@ -294,9 +304,9 @@ class Experiment:
             self.W_O,
             allowed=self.mask.allowed(n_tokens),
             bias=bias,
-            scale=None if self.is_scaled else 1.0,
+            scale=self.scale,
             empty_rows="zeros",
-            rotate=positions.rotary if self.encoding == "rotary" else None,
+            rotate=positions.rotary if self.is_rotary else None,
         )
         return ExperimentTrace(X, table, inputs, bias, attention)
 

@@ -65,7 +65,7 @@ def matrices(experiment: Experiment) -> dict[str, Array]:
     trace = experiment.trace()
     attention, steps = trace.attention, trace.attention.heads
     has_positions = trace.positions is not None
-    is_rotary, has_mask = experiment.encoding == "rotary", bool(experiment.mask.kinds)
+    is_rotary, has_mask = experiment.is_rotary, bool(experiment.mask.kinds)
     every: dict[str, Array | None] = {
         "X": trace.X,
         "positions": trace.positions,

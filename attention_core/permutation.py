@@ -251,11 +251,10 @@ def rounding(experiment: Experiment) -> Rounding:
     e, trace = experiment, experiment.trace()
     inputs = np.abs(e.X) + (0.0 if trace.positions is None else np.abs(trace.positions))
     Q, K, V = (inputs @ np.abs(W) for W in (e.W_Q, e.W_K, e.W_V))  # (n_heads, n_tokens, d_k)
-    turned = 2.0 if e.encoding == "rotary" else 1.0  # a turned pair adds two products to a score
-    scale = 1 / np.sqrt(e.d_k) if e.is_scaled else 1.0
+    turned = 2.0 if e.is_rotary else 1.0  # a turned pair adds two products to a score
     bias = 0.0 if trace.bias is None else float(np.abs(trace.bias).max())
     unit = (e.n_tokens + e.d_model + e.d_k + 8) * _EPSILON
-    in_score = unit * (turned * scale * float((Q @ K.swapaxes(-1, -2)).max()) + bias)
+    in_score = unit * (turned * e.scale * float((Q @ K.swapaxes(-1, -2)).max()) + bias)
     in_weight = min(1.0, float(np.expm1(min(1.0, 4 * in_score))) + unit)
     mixed = V.max(axis=-2).ravel()  # (n_heads * d_k,)  no mix of values is larger
     out = mixed if e.W_O is None else mixed @ np.abs(e.W_O)

@@ -54,7 +54,7 @@ def equations(experiment: Experiment, trace: ExperimentTrace) -> list[Equation]:
         source = Term("X'", trace.inputs.shape)
         lines.append(Equation(source, "<0> + <1>", (X, Term("P", trace.positions.shape))))
         X = source
-    turned = "'" if experiment.encoding == "rotary" else ""
+    turned = "'" if experiment.is_rotary else ""
     Q, K = Term(f"Q{turned}{h}", one.Q.shape), Term(f"K{turned}{h}", one.K.shape)
     V = Term(f"V{h}", one.V.shape)
     for result, letter in ((Q, "Q"), (K, "K"), (V, "V")):

@@ -114,7 +114,7 @@ def _inputs(experiment: Experiment, trace: ExperimentTrace) -> list[Matrix]:
 def _projections(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[Matrix]:
     attention = trace.attention
     source, symbol = ("X", "X") if trace.positions is None else ("inputs", "X′")
-    rotates = experiment.encoding == "rotary"
+    rotates = experiment.is_rotary
     projected = {"Q": attention.projected_Q, "K": attention.projected_K, "V": attention.heads.V}
     matrices = []
     for letter, values in projected.items():
@@ -178,7 +178,7 @@ def _rotation(experiment: Experiment) -> dict[str, Any]:
 def _scores(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[Matrix]:
     """From the scores to the weights; each step is made from the one before it."""
     steps = trace.attention.head(head)
-    turned = "′" if experiment.encoding == "rotary" else ""
+    turned = "′" if experiment.is_rotary else ""
     matrices = [
         _between_tokens(
             "scores",

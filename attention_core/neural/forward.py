@@ -71,14 +71,14 @@ def forward(e: Experiment, given: Leaves, *, allowed: BoolArray | Tensor | None 
         inputs = inputs + torch.tensor(table, dtype=dtype)
     sequence = inputs[..., None, :, :]  # (..., 1, n_tokens, d_model)
     Q, K, V = sequence @ given.W_Q, sequence @ given.W_K, sequence @ given.W_V
-    if e.encoding == "rotary":
+    if e.is_rotary:
         Q, K = rotary(Q), rotary(K)
     bias = None
     if e.encoding == "alibi":
         slopes = positions.alibi_slopes(e.n_heads)
         bias = torch.tensor(positions.alibi_bias(n_tokens, n_tokens, slopes), dtype=dtype)
     may_attend = torch.as_tensor(e.mask.allowed(n_tokens) if allowed is None else allowed)
-    scores = masked_scores(Q, K, may_attend, scale=None if e.is_scaled else 1.0, bias=bias)
+    scores = masked_scores(Q, K, may_attend, scale=e.scale, bias=bias)
     weights = torch.softmax(scores, dim=-1).masked_fill(~may_attend.any(-1, keepdim=True), 0.0)
     head_outputs = weights @ V  # (..., n_heads, n_tokens, d_k)
     concatenated = head_outputs.transpose(-2, -3).flatten(-2)  # (..., n_tokens, n_heads * d_k)

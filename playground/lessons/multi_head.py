@@ -464,8 +464,8 @@ def misviewed_found(t: Texts, e: Experiment, trace: ExperimentTrace) -> list[str
     _, output = misviewed_attention(
         trace.attention,
         bias=trace.bias,
-        scale=None if e.is_scaled else 1.0,
-        rotate=positions.rotary if e.encoding == "rotary" else None,
+        scale=e.scale,
+        rotate=positions.rotary if e.is_rotary else None,
     )
     gap = float(np.abs(output - trace.attention.output).max())
     count, total = int(marked.sum()), marked.size

@@ -753,10 +753,9 @@ def shifts(e: Experiment, head: int, by: int, token: int) -> dict[Shift, Shifted
     trace = e.trace()
     before = trace.attention.head(head)
     bias = None if trace.bias is None else trace.bias[head]
-    scale = float(1 / np.sqrt(e.d_k)) if e.is_scaled else 1.0
     return {
         shift: Shifted(
-            shift, by, token, before, shifted(before, shift, by, token, scale=scale, bias=bias)
+            shift, by, token, before, shifted(before, shift, by, token, scale=e.scale, bias=bias)
         )
         for shift in SHIFTS
     }

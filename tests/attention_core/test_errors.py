@@ -8,6 +8,7 @@ from attention_core.errors import (
     DtypeError,
     EmptyRowError,
     FieldError,
+    ForbiddenError,
     NotFiniteError,
     RangeError,
     ShapeError,
@@ -39,6 +40,19 @@ EVERY_ERROR = [
         {"rows": ((0, 1), (2, 0))},
         "softmax needs at least one score above -inf in rows (0, 1), (2, 0)",
         id="EmptyRowError",
+    ),
+    pytest.param(
+        ForbiddenError([[0, 2], [1, 2]]),
+        {"cells": ((0, 2), (1, 2))},
+        "the mask forbids (query, key) (0, 2), (1, 2), which the target asks for",
+        id="ForbiddenError",
+    ),
+    pytest.param(
+        ForbiddenError([(0, key) for key in range(1, 7)]),
+        {"cells": tuple((0, key) for key in range(1, 7))},
+        "the mask forbids (query, key) (0, 1), (0, 2), (0, 3), (0, 4), (0, 5), ..., "
+        "which the target asks for",
+        id="ForbiddenError of many cells",
     ),
     pytest.param(
         RangeError("n_heads", 0, 1, 8),

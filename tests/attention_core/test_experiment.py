@@ -1116,3 +1116,21 @@ def test_randomizing_refuses_a_seed_beyond_the_limit():
         experiment().randomized(2**32)
 
     assert str(caught.value) == "seed must lie between 0 and 4294967295, got 4294967296"
+
+
+def test_what_the_scores_are_multiplied_by():
+    e = Experiment.from_preset("random")
+
+    assert e.scale == 0.5  # d_k = 4
+    assert replace(e, is_scaled=False).scale == 1.0
+    trace = e.trace().attention.heads
+    np.testing.assert_array_equal(trace.scaled_scores, trace.scores * e.scale)
+
+
+def test_positions_are_told_by_turning_only_if_they_are_rotary():
+    turns = {
+        encoding: replace(Experiment.from_preset("cat"), encoding=encoding).is_rotary
+        for encoding in ENCODINGS
+    }
+
+    assert turns == {encoding: encoding == "rotary" for encoding in ENCODINGS}
