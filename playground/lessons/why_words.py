@@ -11,19 +11,26 @@ from playground.numerals import short
 from playground.pipeline import Matrix, axis_labels, pipeline
 from playground.texts import Texts
 
-_ASKERS = {"cat": "猫", "apple_company": "苹果", "apple_fruit": "苹果"}  # who asks at first
+_ASKERS = {"cat": 0, "apple_company": 0, "apple_fruit": 3}  # who asks at first, by place
 _TOKENS = {
-    "猫": "why_attention.words.cat",
-    "追": "why_attention.words.chases",
-    "老鼠": "why_attention.words.mouse",
-    "苹果": "why_attention.words.apple",
-    "公司": "why_attention.words.company",
-    "发布": "why_attention.words.releases",
-    "新款": "why_attention.words.new",
-    "手机": "why_attention.words.phone",
-    "我": "why_attention.words.i",
-    "想": "why_attention.words.want",
-    "吃": "why_attention.words.eat",
+    "cat": (
+        "why_attention.words.cat",
+        "why_attention.words.chases",
+        "why_attention.words.mouse",
+    ),
+    "apple_company": (
+        "why_attention.words.apple",
+        "why_attention.words.company",
+        "why_attention.words.releases",
+        "why_attention.words.new",
+        "why_attention.words.phone",
+    ),
+    "apple_fruit": (
+        "why_attention.words.i",
+        "why_attention.words.want",
+        "why_attention.words.eat",
+        "why_attention.words.apple",
+    ),
 }
 _OF_ASKER = ("Q", "asked", "scores", "weights", "output")  # whose row of the asker is framed
 _ROUNDING = 1e-9  # nothing closer is told apart
@@ -40,12 +47,12 @@ def examples(t: Texts) -> dict[str, str]:
 
 def askers(t: Texts, e: Experiment) -> dict[int, str]:
     """The tokens of an example by their place."""
-    return {place: t(_TOKENS[token]) for place, token in enumerate(e.tokens)}
+    return {place: t(key) for place, key in enumerate(_TOKENS[e.preset])}
 
 
 def first_asker(e: Experiment) -> int:
     """Whom the example is about."""
-    return e.tokens.index(_ASKERS[e.preset])
+    return _ASKERS[e.preset]
 
 
 def is_taken(current: Experiment, name: str) -> bool:

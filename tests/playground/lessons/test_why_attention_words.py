@@ -71,6 +71,7 @@ def test_every_token_has_a_name_that_holds_it(language):
 
         shown = why_words.askers(Texts(language), e)
 
+        assert list(shown) == [*range(e.n_tokens)]
         assert all(token in shown[place] for place, token in enumerate(e.tokens))
 
 
