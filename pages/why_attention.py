@@ -19,36 +19,32 @@ def draw_relay(t: Texts) -> None:
 def draw_influence(t: Texts) -> None:
     """How much the last output depends on each token, in four models."""
     job = "why_attention.influence"
-    settings = draw_settings(t, job)
+    settings = draw_influence_settings(t, job)
     view = lesson.watch(t, job)
     found = why_influence.measured(view)
     if view is None or found is None:
         lesson.found(t, *why_influence.known(t, settings))
         return
     figure = why_influence.curves(t, found, shell.theme())
-    lesson.plot("why_attention.curves", figure, t("why_attention.influence.alt"))
+    lesson.plot("why_attention.influence.curves", figure, t("why_attention.influence.alt"))
     st.table(why_influence.table(t, found))
     lesson.found(t, *why_influence.influence_found(t, found, settings, view))
 
 
-def draw_settings(t: Texts, job: str) -> why_influence.Settings:
+def draw_influence_settings(t: Texts, job: str) -> why_influence.Settings:
     """What is to be measured, and the button that starts it."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        label, lengths = t("why_attention.influence.length"), why_influence.options("length")
-        length = lesson.choose("why_attention.length", label, lengths, default=32)
-        label, widths = t("why_attention.influence.width"), why_influence.options("width")
-        width = lesson.choose("why_attention.width", label, widths, default=16)
-        label, seeds = t("why_attention.influence.seeds"), why_influence.options("n_seeds")
-        help = t("why_attention.influence.seeds_help")
-        n_seeds = lesson.choose("why_attention.seeds", label, seeds, default=100, help=help)
-        settings = why_influence.Settings(length, width, n_seeds)
+        chosen = [
+            lesson.choose(
+                f"why_attention.influence.{id}", label, options, default=default, help=help
+            )
+            for id, label, options, default, help in why_influence.inputs(t)
+        ]
+        settings = why_influence.Settings(*chosen)
         key, work = why_influence.key(settings), why_influence.work(settings)
-        lesson.press(
-            t("why_attention.influence.measure"),
-            ":material/straighten:",
-            partial(lesson.start, job, work, key=key),
-            is_disabled=running.is_active(job),
-        )
+        label, start = t("why_attention.influence.measure"), partial(lesson.start, key=key)
+        is_disabled = running.is_active(job)
+        lesson.press(label, ":material/straighten:", start, job, work, is_disabled=is_disabled)
     return settings
 
 
@@ -59,10 +55,10 @@ def draw_pace(t: Texts) -> None:
 def draw_words(t: Texts) -> None:
     """Query, key and value in words, with examples that are computed."""
     label, examples = t("why_attention.words.example"), why_words.examples(t)
-    name = lesson.choose("why_attention.example", label, examples)
+    name = lesson.choose("why_attention.words.example", label, examples)
     e = Experiment.from_preset(name)
     label, askers = t("why_attention.words.asker"), why_words.askers(t, e)
-    key, first = f"why_attention.asker.{name}", why_words.first_asker(e)
+    key, first = f"why_attention.words.asker.{name}", why_words.first_asker(e)
     asker = lesson.choose(key, label, askers, default=first)
     trace = e.trace()
     lesson.found(t, why_words.words_found(t, e, trace, asker))
@@ -75,7 +71,12 @@ def draw_take(t: Texts, name: str) -> None:
     is_taken = why_words.is_taken(session.experiment(), name)
     label = t("why_attention.words.taken") if is_taken else t("why_attention.words.take")
     lesson.press(
-        label, ":material/science:", take, name, key="why_attention.take", is_disabled=is_taken
+        label,
+        ":material/science:",
+        take,
+        name,
+        key="why_attention.words.take",
+        is_disabled=is_taken,
     )
 
 

@@ -16,12 +16,6 @@ from playground.texts import Texts
 if TYPE_CHECKING:
     from attention_core.neural.influence import Curve, Influence
 
-CHOICES = {
-    "length": (8, 16, 32, 64, 128),
-    "width": (8, 16, 32, 64),
-    "n_seeds": (30, 100, 300),
-}
-
 # In the order in which they are listed and coloured.
 _RECURRENT = {"rnn": "RNN", "gru": "GRU", "lstm": "LSTM"}
 _NORM = "‖∂o / ∂x‖"
@@ -34,6 +28,9 @@ class Settings(NamedTuple):
     length: int
     width: int
     n_seeds: int
+
+
+_START = Settings(length=32, width=16, n_seeds=100)
 
 
 def key(settings: Settings) -> Hashable:
@@ -60,9 +57,29 @@ def measured(job: View | None) -> "Influence | None":
     return found
 
 
-def options(setting: str) -> dict[int, str]:
-    """What a setting can be, each as text."""
-    return {number: str(number) for number in CHOICES[setting]}
+def inputs(t: Texts) -> list[tuple[str, str, dict[int, str], int, str | None]]:
+    """For each setting its id, its name, what it can be, how it starts, and an explanation."""
+    return [
+        (
+            "length",
+            t("why_attention.influence.length"),
+            _named(8, 16, 32, 64, 128),
+            _START.length,
+            None,
+        ),
+        ("width", t("why_attention.influence.width"), _named(8, 16, 32, 64), _START.width, None),
+        (
+            "n_seeds",
+            t("why_attention.influence.seeds"),
+            _named(30, 100, 300),
+            _START.n_seeds,
+            t("why_attention.influence.seeds_help"),
+        ),
+    ]
+
+
+def _named(*numbers: int) -> dict[int, str]:
+    return {number: str(number) for number in numbers}
 
 
 # --- what was measured

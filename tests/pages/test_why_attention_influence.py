@@ -23,8 +23,8 @@ def jobs(monkeypatch):
 
 def at(length=8, width=8, n_seeds=30):
     app = App("why_attention").set("why_attention.step", "influence")
-    app.set("why_attention.length", length).set("why_attention.width", width)
-    return app.set("why_attention.seeds", n_seeds)
+    app.set("why_attention.influence.length", length).set("why_attention.influence.width", width)
+    return app.set("why_attention.influence.n_seeds", n_seeds)
 
 
 def measure(app):
@@ -78,11 +78,11 @@ def test_another_setting_keeps_the_curves_and_says_what_they_are_of():
     app = finish(measure(at()))
     before = shown_lines(app)
 
-    app.set("why_attention.length", 32)
+    app.set("why_attention.influence.length", 32)
 
     assert shown_lines(app) == before
     assert app.t("why_attention.influence.other") in said(app)
-    app.set("why_attention.length", 8)
+    app.set("why_attention.influence.length", 8)
     assert app.t("why_attention.influence.other") not in said(app)
 
 

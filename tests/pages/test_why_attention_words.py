@@ -29,7 +29,7 @@ def keys(app):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_example_is_shown_with_its_numbers_and_words(app, name):
-    app.set("why_attention.example", name)
+    app.set("why_attention.words.example", name)
 
     e = Experiment.from_preset(name)
     app.assert_calm()
@@ -40,7 +40,9 @@ def test_each_example_is_shown_with_its_numbers_and_words(app, name):
 
 
 def test_another_token_asks(app):
-    app.set("why_attention.example", "apple_fruit").set("why_attention.asker.apple_fruit", 2)
+    app.set("why_attention.words.example", "apple_fruit").set(
+        "why_attention.words.asker.apple_fruit", 2
+    )
 
     e = Experiment.from_preset("apple_fruit")
     assert why_words.words_found(app.t, e, e.trace(), 2) in said(app)
@@ -49,9 +51,9 @@ def test_another_token_asks(app):
 
 
 def test_who_asks_is_remembered_for_each_example(app):
-    app.set("why_attention.asker.cat", 1).set("why_attention.example", "apple_company")
-    assert "why_attention.asker.cat" not in keys(app)
-    app.set("why_attention.example", "cat")
+    app.set("why_attention.words.asker.cat", 1).set("why_attention.words.example", "apple_company")
+    assert "why_attention.words.asker.cat" not in keys(app)
+    app.set("why_attention.words.example", "cat")
 
     e = Experiment.from_preset("cat")
     assert why_words.words_found(app.t, e, e.trace(), 1) in said(app)
@@ -65,7 +67,7 @@ def test_nothing_on_the_board_can_be_edited(app):
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_is_taken_to_the_playground_and_undone(app, name):
     before = to_plain(app.experiment)
-    app.set("why_attention.example", name)
+    app.set("why_attention.words.example", name)
 
     app.press(app.t("why_attention.words.take"))
 
@@ -88,6 +90,6 @@ def test_looking_at_examples_changes_no_experiment(app):
     before = to_plain(app.experiment)
 
     for name in reversed(NAMES):
-        app.set("why_attention.example", name)
+        app.set("why_attention.words.example", name)
 
     assert to_plain(app.experiment) == before

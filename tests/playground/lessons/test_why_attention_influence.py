@@ -93,10 +93,18 @@ def test_what_a_job_found_goes_before_what_it_told():
 
 
 def test_every_choice_can_be_measured():
-    for length in why_influence.options("length"):
-        influence(length, 1, 1)
-    assert list(why_influence.options("width").values()) == ["8", "16", "32", "64"]
-    assert 100 in why_influence.options("n_seeds")
+    choices = {id: options for id, _, options, _, _ in why_influence.inputs(EN)}
+
+    for id, options in choices.items():
+        for number, name in options.items():
+            found = influence(**{"length": 2, "width": 1, "n_seeds": 1} | {id: number})
+
+            assert getattr(found, id) == number == int(name)
+    assert {id: start in choices[id] for id, _, _, start, _ in why_influence.inputs(EN)} == {
+        "length": True,
+        "width": True,
+        "n_seeds": True,
+    }
 
 
 # --- the figure and the table
