@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from operator import mul
 
 import numpy as np
 import pytest
@@ -37,7 +38,12 @@ class Counted(float):
 
 
 def product(A, B):
-    return [[sum(a * b for a, b in zip(row, column)) for column in zip(*B)] for row in A]
+    columns = transposed(B)
+    return [[sum(map(mul, row, column)) for column in columns] for row in A]
+
+
+def transposed(A):
+    return [*map(list, zip(*A, strict=True))]
 
 
 def counted(work):
@@ -75,7 +81,7 @@ def test_the_multiply_adds_are_those_of_products_that_are_counted(n, d):
             product(X, W)
 
     def pair():
-        product(X, list(zip(*X)))
+        product(X, transposed(X))
         product(numbers(n, n), X)
 
     assert linking("rnn", n, d).multiply_adds == counted(rnn)
