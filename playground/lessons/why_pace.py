@@ -137,7 +137,6 @@ def _counts_found(t: Texts, d_model: int) -> list[str]:
     n = N_TOKENS[-1]
     steps, attention = (multiply_adds(way, n, d_model) for way in ("steps", "attention"))
     return [
-        t("why_attention.pace.not_yet"),
         t(
             "why_attention.pace.on_paper",
             n_tokens=f"{n:,}",
@@ -146,12 +145,13 @@ def _counts_found(t: Texts, d_model: int) -> list[str]:
             attention=power(attention),
             ratio=short(attention / steps),
         ),
+        t("why_attention.pace.not_yet"),
     ]
 
 
 def _times_found(t: Texts, pace: Pace) -> list[str]:
     steps, product, attention = (pace.of(way)[-1] for way in WAYS)
-    n, gap = pace.gaps[-1]
+    _, gap = pace.gaps[-1]
     return [
         t(
             "why_attention.pace.took",
@@ -163,7 +163,6 @@ def _times_found(t: Texts, pace: Pace) -> list[str]:
         t(
             "why_attention.pace.waiting",
             factor=short(steps.seconds / product.seconds),
-            n_tokens=f"{n:,}",
             gap=power(gap),
         ),
         t(
