@@ -5,12 +5,13 @@
 
                 steps   longest path   links   multiply-adds
     RNN         n       n - 1          n - 1   2 n d² for W and U
-    attention   1       1              n²      3 n d² for Q, K and V, and 2 n² d for the pairs
+    attention   1       1              n² - n  3 n d² for Q, K and V, and 2 n² d for the pairs
 
 A step is what all tokens can do at the same time; a path is counted in passes from one token to
-another. Of attention this is one layer with one head as wide as the tokens, no mask and no output
-projection. Source: Vaswani et al. 2017, "Attention Is All You Need", section 4 and table 1, which
-leaves out constants and the projections: n d² against n² d.
+another, and a link is one of these passes; both models let a token hear itself, too. Of attention
+this is one layer with one head as wide as the tokens, no mask and no output projection. Source:
+Vaswani et al. 2017, "Attention Is All You Need", section 4 and table 1, which leaves out constants
+and the projections: n d² against n² d.
 """
 
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ class Linking:
 
     steps: int  # one after the other
     longest_path: int  # passes from the first token to the last
-    links: int  # from a token straight to another, or to itself
+    links: int  # from a token straight to another one
     of_weights: int  # multiply-adds with weight matrices
     of_pairs: int  # and for scores and mixing
 
@@ -60,7 +61,7 @@ def linking(model: Model, n_tokens: int, d_model: int) -> Linking:
         return Linking(n, others, others, n * (d * d + d * d), 0)
     if model == "attention":
         dense = cost("dense", n, Sizes(), d_k=d, d_v=d)
-        return Linking(1, min(1, others), dense.pairs, 3 * n * d * d, dense.multiply_adds)
+        return Linking(1, min(1, others), dense.pairs - n, 3 * n * d * d, dense.multiply_adds)
     raise ChoiceError("model", model, MODELS)
 
 

@@ -63,7 +63,7 @@ def test_three_tokens_of_width_two_by_hand():
     rnn, attention = (linking(model, 3, 2) for model in MODELS)
 
     assert rnn == Linking(steps=3, longest_path=2, links=2, of_weights=24, of_pairs=0)
-    assert attention == Linking(steps=1, longest_path=1, links=9, of_weights=36, of_pairs=36)
+    assert attention == Linking(steps=1, longest_path=1, links=6, of_weights=36, of_pairs=36)
     assert (rnn.multiply_adds, attention.multiply_adds) == (24, 72)
 
 
@@ -96,7 +96,8 @@ def test_paths_and_links_are_those_of_the_events(n):
 
     for model, links in (("rnn", relay), ("attention", table)):
         needed = linking(model, n, 4)
-        assert needed.links == len(links) == len(set(links))
+        others = [(a, b) for a, b in links if a != b]
+        assert needed.links == len(others) == len(set(others))
         assert needed.longest_path == walked(links, n, 0)[n - 1]
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -59,6 +60,13 @@ class Strip:
             made = [each for moment in moments[: now + 1] for each in moment.links]
             arcs = [(a, b) for a, b in made if a != b]
             expect(shown.locator("path.made")).to_have_count(len(arcs))
+            carrying = [
+                (a, b)
+                for before, moment in pairwise(moments[: now + 1])
+                for a, b in moment.links
+                if before.has_it[a] and a != b
+            ]
+            expect(shown.locator("path.carries")).to_have_count(len(carrying))
             expect(shown.locator("li.own")).to_have_count(len(made) - len(arcs))
             expect(shown.locator(".said")).to_have_text(lane["passings"][now]["said"])
         expect(self.time).to_have_attribute("aria-valuetext", data["steps"][step])
@@ -154,6 +162,18 @@ def test_it_plays_by_itself_to_the_end_and_is_paused_by_hand(page: Page, server:
     expect(strip.play).to_have_text("Play")
     page.clock.run_for(10_000)
     strip.assert_shows(CAUSAL, 0, 0)
+
+
+def test_it_goes_on_while_something_else_is_chosen(page: Page, server: Server):
+    strip = opened(page, server, CAUSAL)
+    strip.play.click()
+    strip.at(1)
+
+    with Playground(page, server.url).one_run():
+        page.get_by_role("radio", name="Links between tokens").click()
+
+    strip.assert_shows(CAUSAL, 0, 4)
+    expect(strip.play).to_have_text("Play")
 
 
 def test_all_of_it_can_be_done_by_keys(page: Page, server: Server):
