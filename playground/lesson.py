@@ -166,7 +166,7 @@ def with_torch(draw: Draw) -> Draw:
             import_module("attention_core.neural")
         except ImportError:
             st.warning(t("torch.missing"), icon=":material/extension_off:")
-            st.code(_INSTALL, language="bash")
+            st.code(_INSTALL, language=None)
         else:
             draw(t)
 

@@ -342,6 +342,7 @@ EXAMPLES = [
     errors.DtypeError("X", "real numbers", "object"),
     errors.NotFiniteError("X", (0, 1)),
     errors.EmptyRowError([(0,)]),
+    errors.ForbiddenError([(0, 1)]),
     errors.RangeError("seed", -1, 0, 9),
     errors.ChoiceError("preset", "pear", ["apple"]),
     errors.DivisibilityError("n_heads", 3, "n_kv_heads", 2),
