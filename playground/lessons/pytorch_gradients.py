@@ -389,13 +389,15 @@ def widths_found(t: Texts, measured: "Sequence[Width]", d_k: int) -> list[str]:
 
 def _beside(t: Texts, width: "Width") -> str:
     """The gradient of W_Q without scaling, beside that with it."""
-    without, within = width.unscaled.W_Q, width.scaled.W_Q
-    told = {"d_k": width.d_k, "unscaled": short(without), "scaled": short(within)}
+    without, within, d_k = width.unscaled.W_Q, width.scaled.W_Q, width.d_k
+    unscaled, scaled = short(without), short(within)
     if not without or not within:
-        return t("pytorch.gradients.beside", **told)
+        return t("pytorch.gradients.beside", d_k=d_k, unscaled=unscaled, scaled=scaled)
+    key = "pytorch.gradients.larger"
     if without < within:
-        return t("pytorch.gradients.smaller", factor=short(within / without), **told)
-    return t("pytorch.gradients.larger", factor=short(without / within), **told)
+        key = "pytorch.gradients.smaller"
+    factor = short(max(without / within, within / without))
+    return t(key, d_k=d_k, unscaled=unscaled, scaled=scaled, factor=factor)
 
 
 def _has_zero(*both: "Learning") -> bool:
