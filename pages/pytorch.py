@@ -14,7 +14,7 @@ from playground.texts import Texts, small
 if TYPE_CHECKING:
     from attention_core.neural.gradients import Width
 
-BESIDE = (1, 1)  # widths of two inputs beside each other
+BESIDE = (4, 5)  # widths of two inputs beside each other
 
 t = shell.open_page(has_board=True)
 
@@ -30,12 +30,7 @@ def draw_conventions(t: Texts) -> None:
 def draw_batch(t: Texts) -> None:
     """Sentences of unequal length, padded together."""
     e = session.experiment()
-    left, right = st.columns(BESIDE)
-    with left:
-        lines = draw_lines(t, e)
-    with right:
-        index = draw_sentence(t, lines)
-        is_masked = lesson.switch("pytorch.is_masked", t("pytorch.batch.is_masked"), default=True)
+    lines, index, is_masked = draw_sentences(t, e)
     controls.heads(t)
     compared = pytorch_batch.compared(e, lines, is_masked=is_masked)
     lesson.show(t, pytorch_batch.exhibit(t, compared, index, session.head()))
@@ -44,8 +39,21 @@ def draw_batch(t: Texts) -> None:
     lesson.found(t, *pytorch_batch.found(t, compared))
 
 
-def draw_lines(t: Texts, e: Experiment) -> Sequence[pytorch_batch.Words]:
-    """Where sentences are written, and what of them is not used."""
+def draw_sentences(t: Texts, e: Experiment) -> tuple[Sequence[pytorch_batch.Words], int, bool]:
+    """Which sentences there are, which one is shown, and whether their padding is masked."""
+    left, right = st.columns(BESIDE)
+    with left:
+        written = draw_lines(t, e)
+    with right:
+        index = draw_sentence(t, written.lines)
+        is_masked = lesson.switch("pytorch.is_masked", t("pytorch.batch.is_masked"), default=True)
+    for remark in pytorch_batch.remarks(t, e, written):
+        st.markdown(small(remark))
+    return written.lines, index, is_masked
+
+
+def draw_lines(t: Texts, e: Experiment) -> pytorch_batch.Written:
+    """Where sentences are written."""
     most = pytorch_batch.MOST_LINES
     text = lesson.write(
         "pytorch.batch_lines",
@@ -55,10 +63,7 @@ def draw_lines(t: Texts, e: Experiment) -> Sequence[pytorch_batch.Words]:
         n_lines=most,
         help=t("pytorch.batch.lines_help", most_lines=most, most=MAX_TOKENS),
     )
-    written = pytorch_batch.read(e, text)
-    for remark in pytorch_batch.remarks(t, e, written):
-        st.markdown(small(remark))
-    return written.lines
+    return pytorch_batch.read(e, text)
 
 
 def draw_sentence(t: Texts, lines: Sequence[pytorch_batch.Words]) -> int:

@@ -320,11 +320,11 @@ def number(
 def write(
     key: str, label: str, *, default: str, most: int, n_lines: int = 1, help: str | None = None
 ) -> str:
-    """A text of at most so many characters, in a field for so many lines.
+    """A text in a field for so many lines; emptied, it is the default again.
 
-    Emptied, it is the default again.
+    Streamlit cuts it to `most` characters, whatever a browser sends.
     """
-    value = str(session.setting(key, "") or default)[:most]  # a browser may send a longer one
+    value = session.setting(key, "") or default
     st.text_area(
         label,
         height=_AROUND + n_lines * _LINE,

@@ -131,6 +131,21 @@ def test_tokens_behind_a_causal_mask_are_counted_as_idle(language):
     assert sorted(numbers(said[1])) == [0, 3, 5]
 
 
+def test_a_token_with_a_slope_besides_zeros_is_not_idle():
+    # Nothing reads feature 1, so its column of slopes is 0; no token's row is.
+    deaf = {name: getattr(SEVERAL, name).copy() for name in NAMES[1:]}
+    for W in deaf.values():
+        W[:, 1] = 0.0
+    e = replace(SEVERAL, **deaf)
+    m = measured(e, 1, 0, 0)
+
+    said = found(EN, e, m)
+
+    assert not m.autograd.X[:, 1].any()
+    assert m.autograd.X.any(axis=1).all()
+    assert not any("without any influence" in sentence for sentence in said)
+
+
 @every_language
 @every_experiment
 def test_the_lengths_of_the_gradients_are_told(language, e):
@@ -157,6 +172,8 @@ def test_a_token_that_sees_one_key_or_none_is_told_why_gradients_are_0(language)
 
     assert t("pytorch.gradients.one_key") in found(t, ALONE, measured(ALONE, 2, 1, 0))
     assert t("pytorch.gradients.one_key") in found(t, SMALLEST, measured(SMALLEST, 0, 0, 0))
+    assert t("pytorch.gradients.one_key") in found(t, CAUSAL, measured(CAUSAL, 0, 0, 0))
+    assert t("pytorch.gradients.one_key") not in found(t, CAUSAL, measured(CAUSAL, 2, 0, 0))
     said = found(t, EMPTY, measured(EMPTY, 2, 1, 0))
     assert said[0] == t("pytorch.gradients.X_nothing")
     assert t("pytorch.gradients.no_key") in said
