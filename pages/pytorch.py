@@ -1,18 +1,20 @@
 """The current experiment in PyTorch: the same numbers, other conventions, gradients, and a fit."""
 
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from playground import catalog, controls, lesson, session, shell
-from playground.lessons import pytorch_fit as fit
-from playground.texts import Texts
+from attention_core import Experiment
+from attention_core.canvas import MAX_SEED, MAX_TOKENS
+from playground import controls, fit_form, lesson, session, shell
+from playground.lessons import pytorch_batch, pytorch_gradients
+from playground.texts import Texts, small
 
 if TYPE_CHECKING:
-    from attention_core.neural.fitting import Course, Moment
+    from attention_core.neural.gradients import Width
 
-FIT = "pytorch.fit"  # the step, and the job that it shows
+BESIDE = (4, 5)  # widths of two inputs beside each other
 
 t = shell.open_page(has_board=True)
 
@@ -27,108 +29,94 @@ def draw_conventions(t: Texts) -> None:
 
 def draw_batch(t: Texts) -> None:
     """Sentences of unequal length, padded together."""
+    e = session.experiment()
+    lines, index, is_masked = draw_sentences(t, e)
+    controls.heads(t)
+    compared = pytorch_batch.compared(e, lines, is_masked=is_masked)
+    lesson.show(t, pytorch_batch.exhibit(t, compared, index, session.head()))
+    st.table(pytorch_batch.shapes(t, compared))
+    st.markdown(small(t("pytorch.batch.letters")))
+    lesson.found(t, *pytorch_batch.found(t, compared))
+
+
+def draw_sentences(t: Texts, e: Experiment) -> tuple[Sequence[pytorch_batch.Words], int, bool]:
+    """Which sentences there are, which one is shown, and whether their padding is masked."""
+    left, right = st.columns(BESIDE)
+    with left:
+        written = draw_lines(t, e)
+    with right:
+        index = draw_sentence(t, written.lines)
+        is_masked = lesson.switch("pytorch.is_masked", t("pytorch.batch.is_masked"), default=True)
+    for remark in pytorch_batch.remarks(t, e, written):
+        st.markdown(small(remark))
+    return written.lines, index, is_masked
+
+
+def draw_lines(t: Texts, e: Experiment) -> pytorch_batch.Written:
+    """Where sentences are written."""
+    most = pytorch_batch.MOST_LINES
+    text = lesson.write(
+        "pytorch.batch_lines",
+        t("pytorch.batch.lines"),
+        default=pytorch_batch.own_text(e),
+        most=pytorch_batch.MOST_TEXT,
+        n_lines=most,
+        help=t("pytorch.batch.lines_help", most_lines=most, most=MAX_TOKENS),
+    )
+    return pytorch_batch.read(e, text)
+
+
+def draw_sentence(t: Texts, lines: Sequence[pytorch_batch.Words]) -> int:
+    """Which of the sentences is shown."""
+    names, first = pytorch_batch.names(t, lines), pytorch_batch.first_shown(lines)
+    label = t("pytorch.batch.sentence")
+    return lesson.choose("pytorch.batch_sentence", label, names, default=first)
 
 
 def draw_gradients(t: Texts) -> None:
     """What one cell of the output depends on, and how gradients die."""
-
-
-# --- gradient descent
-
-
-def draw_fit(t: Texts) -> None:
-    """Gradient descent looks for a pattern; its course takes the place of the inputs."""
-    job = lesson.watch(t, FIT, partial(fit.progress, t))
-    is_running = job is not None and job.is_active
-    task = fit.task(session.experiment(), session.head(), session.setting, session.target())
-    if not is_running:
-        draw_task(t, task)
-    course = job and (job.result or job.shown)
-    if course and (is_running or fit.is_of(course, task)):
-        draw_course(t, course, task, is_running=is_running)
-    else:
-        exhibit = fit.fitted(
-            t, fit.start(task), task.head, task.target, is_paintable=task.is_painted
-        )
-        lesson.show(t, exhibit)
-        lesson.found(t, *fit.found_before(t, task))
-
-
-def draw_task(t: Texts, task: fit.Task) -> None:
-    """What is to be looked for, and how."""
+    label, views = t("pytorch.gradients.view"), pytorch_gradients.views(t)
+    view = lesson.choose("pytorch.gradients_view", label, views, is_label_shown=False)
+    if view == "widths":
+        draw_widths(t)
+        return
+    e = session.experiment()
+    token, feature = draw_cell(t, e)
     controls.heads(t)
-    lesson.choose(f"{FIT}.pattern", t("pytorch.fit.pattern"), fit.pattern_names(t))
+    measured = pytorch_gradients.measured(e, token, feature, session.head())
+    lesson.show(t, pytorch_gradients.exhibit(t, e, e.trace(), measured))
+    lesson.found(t, *pytorch_gradients.found(t, e, measured))
+
+
+def draw_cell(t: Texts, e: Experiment) -> tuple[int, int]:
+    """Which number of the output is looked at: its row and its column."""
+    tokens, features = pytorch_gradients.token_names(e), pytorch_gradients.feature_names(t, e)
+    token = lesson.choose("pytorch.gradients_token", t("pytorch.gradients.token"), tokens)
+    key, label = "pytorch.gradients_feature", t("pytorch.gradients.feature")
+    if len(features) > pytorch_gradients.MOST_CHOICES:
+        return token, lesson.slide_along(key, label, features, default=0)
+    return token, lesson.choose(key, label, features)
+
+
+def draw_widths(t: Texts) -> None:
+    """Random heads from narrow to wide, and what reaches their weights."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        rates = {rate: f"{rate:g}" for rate in fit.RATES}
-        label, help = t("pytorch.fit.rate"), t("pytorch.fit.rate_help")
-        lesson.slide_along(f"{FIT}.rate", label, rates, default=fit.RATE, help=help)
-        counts = {count: str(count) for count in fit.STEPS}
-        lesson.slide_along(f"{FIT}.steps", t("pytorch.fit.steps"), counts, default=fit.N_STEPS)
-        lesson.choose(f"{FIT}.begin", t("pytorch.fit.begin"), fit.beginning_names(t))
-        lesson.press(
-            t("pytorch.fit.start"),
-            ":material/play_arrow:",
-            begin,
-            is_disabled=bool(fit.obstacle(t, task)),
-            key=f"{FIT}.start",
-        )
+        names, label = pytorch_gradients.width_names(), t("pytorch.gradients.width")
+        d_k = lesson.slide_along("pytorch.gradients_d_k", label, names, default=512)
+        label = t("pytorch.gradients.seed")
+        seed = lesson.number("pytorch.gradients_seed", label, 0, MAX_SEED, default=0)
+    widths = pytorch_gradients.widths(at_width, seed)
+    st.markdown(small(pytorch_gradients.drawn(t, widths)))
+    figure = pytorch_gradients.figure(t, widths, d_k, shell.theme())
+    lesson.plot("pytorch.widths", figure, t("pytorch.gradients.alt"))
+    st.table(pytorch_gradients.table(t, pytorch_gradients.chosen(widths, d_k)))
+    lesson.found(t, *pytorch_gradients.widths_found(t, widths, d_k))
 
 
-def draw_course(t: Texts, course: "Course", task: fit.Task, *, is_running: bool) -> None:
-    """How a fit goes or has gone: the board at one of its moments, and the loss."""
-    at = len(course.moments) - 1
-    if at > 0 and not is_running:
-        moments = {index: str(moment.step) for index, moment in enumerate(course.moments)}
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            at = lesson.slide_along(f"{FIT}.at", t("pytorch.fit.at"), moments, default=at)
-            draw_take(t, course.head, course.moments[at])
-    moment = course.moments[at]
-    exhibit = fit.fitted(
-        t,
-        course.at(moment),
-        course.head,
-        course.target,
-        is_paintable=task.is_painted and not is_running,
-        is_running=is_running,
-    )
-    lesson.show(t, exhibit)
-    figure = fit.curve(t, course, moment.step, shell.theme())
-    lesson.plot(f"{FIT}.curve", figure, t("pytorch.fit.curve_alt"))
-    lesson.found(t, *fit.found_after(t, course, moment, is_running=is_running))
-
-
-def draw_take(t: Texts, head: int, moment: "Moment") -> None:
-    """A way for these matrices into the experiment, and then to the Playground."""
-    is_there = fit.has(session.experiment(), head, moment)
-    lesson.press(
-        t("pytorch.fit.taken") if is_there else t("pytorch.fit.take"),
-        ":material/check:" if is_there else ":material/input:",
-        take,
-        head,
-        moment,
-        help=t("pytorch.fit.take_help"),
-        is_disabled=is_there,
-        key=f"{FIT}.take",
-    )
-    if is_there:
-        playground = catalog.lesson("playground")
-        st.page_link(playground.file, label=t("pytorch.fit.go"), icon=playground.icon)
-
-
-def begin() -> None:
-    """Let the fit begin that the inputs describe."""
-    session.take_waiting()  # what was painted just before
-    session.set_setting(f"{FIT}.at", None)  # the last moment, whichever that will be
-    task = fit.task(session.experiment(), session.head(), session.setting, session.target())
-    lesson.start(FIT, fit.work(task))
-
-
-def take(head: int, moment: "Moment") -> None:
-    """Put the matrices of this moment into the experiment."""
-    session.apply(lambda e: fit.with_moment(e, head, moment))
-
-
-# --- the code
+@st.cache_data(show_spinner=False, max_entries=200)
+def at_width(d_k: int, seed: int) -> "Width":
+    """Kept, so that it is there at once the second time."""
+    return pytorch_gradients.at_width(d_k, seed)
 
 
 def draw_code(t: Texts) -> None:
@@ -143,7 +131,7 @@ lesson.page(
         "conventions": lesson.with_torch(draw_conventions),
         "batch": lesson.with_torch(draw_batch),
         "gradients": lesson.with_torch(draw_gradients),
-        "fit": lesson.with_torch(draw_fit),
+        "fit": lesson.with_torch(fit_form.draw),
         "code": lesson.with_torch(draw_code),
     },
 )

@@ -27,6 +27,7 @@ Number = TypeVar("Number", int, float)
 Draw = Callable[[Texts], None]
 
 _INSTALL = "pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
+_LINE, _AROUND = 26, 24  # pixels of a field for text: each line, and what lies around them
 _SHOWN = "inputs"  # what each input of a lesson shows: as it was drawn, or as it was set since
 
 
@@ -318,6 +319,24 @@ def number(
         low,
         high,
         value=None,  # emptied, it is None and changes nothing
+        help=help,
+        **_kept(key, value),
+    )
+    return value
+
+
+def write(
+    key: str, label: str, *, default: str, most: int, n_lines: int = 1, help: str | None = None
+) -> str:
+    """A text in a field for so many lines; emptied, it is the default again.
+
+    Streamlit cuts it to `most` characters, whatever a browser sends.
+    """
+    value = session.setting(key, "") or default
+    st.text_area(
+        label,
+        height=_AROUND + n_lines * _LINE,
+        max_chars=most,
         help=help,
         **_kept(key, value),
     )
