@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 PATIENCE = 90.0  # seconds; a browser lets a hidden tab ask only once a minute
+GRACE = 10.0  # seconds for whoever is not connected any more, and may be back
 MOST_KEPT = 200  # jobs that have ended, and results
 _LEAVE = 5.0  # seconds that the process waits for jobs when it ends
 
@@ -77,11 +78,19 @@ class Jobs:
 
     Args:
         limit: How many run at the same time; others wait in the order in which they came.
+        is_there: Whether an owner is connected.
         clock: Seconds, for tests.
     """
 
-    def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        limit: int,
+        *,
+        is_there: Callable[[str], bool] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._limit = limit
+        self._is_there = is_there or (lambda _: True)
         self._clock = clock
         self._lock = threading.RLock()
         self._jobs: OrderedDict[tuple[str, str], _Job] = OrderedDict()  # by owner and name
@@ -236,8 +245,12 @@ class Jobs:
         return not (is_full or self._waiting[0].is_alone or any(r.is_alone for r in self._running))
 
     def _is_abandoned(self, job: _Job) -> bool:
-        latest = max((self._beats.get(owner, 0.0) for owner in job.owners), default=0.0)
-        return self._clock() - latest > PATIENCE
+        return not any(self._waits(owner) for owner in job.owners)
+
+    def _waits(self, owner: str) -> bool:
+        """Whether an owner may still ask for a job."""
+        silence = self._clock() - self._beats.get(owner, 0.0)
+        return silence <= GRACE or (silence <= PATIENCE and self._is_there(owner))
 
     # --- in the thread of the job
 

@@ -9,14 +9,22 @@ import atexit
 import os
 from collections.abc import Hashable
 
+from streamlit.runtime import Runtime
+
 from playground import session
 from playground.jobs import Jobs, View, Work
 
 POLL = 0.5  # seconds between two looks at a job that is shown
 POLL_ELSEWHERE = 2.0  # and at one that is not
 
+
+def _is_there(owner: str) -> bool:
+    """Whether the browser of this session is connected."""
+    return not Runtime.exists() or Runtime.instance().is_active_session(owner)
+
+
 # One core is left for everyone who does not wait for a job.
-_JOBS = Jobs(limit=max(1, (os.cpu_count() or 1) - 1))
+_JOBS = Jobs(max(1, (os.cpu_count() or 1) - 1), is_there=_is_there)
 atexit.register(_JOBS.close)
 
 

@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import streamlit as st
+from streamlit.runtime import Runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attention_core import AttentionError, Experiment, from_plain, to_plain
 from attention_core.canvas import MAX_HEADS, MAX_TOKENS, check_count
@@ -56,7 +58,7 @@ def run() -> int:
 
 def _begin() -> None:
     st.session_state[_KEY] = {
-        "id": uuid4().hex,
+        "id": _id_of_the_run(),
         "plain": to_plain(Experiment.from_preset()),
         "layers": [],
         "past": [],
@@ -445,6 +447,12 @@ def _place(edit: Mapping[str, Any]) -> list[Any]:
     if edit.get("head") is not None:
         place.insert(1, _a(int, edit["head"]))
     return place
+
+
+def _id_of_the_run() -> str:
+    """Streamlit's own name of this session; in a test, where all have the same, another one."""
+    context = get_script_run_ctx()
+    return context.session_id if context and Runtime.exists() else uuid4().hex
 
 
 def _first_head() -> int:

@@ -6,6 +6,7 @@ import pytest
 from attention_core import Experiment, to_plain
 from attention_core.neural.fitting import fit, pattern
 from playground import link, running
+from playground.jobs import Jobs
 from playground.lessons import pytorch_fit
 from tests.pages.driver import App
 from tests.pages.jobs import finished, job, until
@@ -15,7 +16,16 @@ CAT = Experiment.from_preset("cat")
 
 
 @pytest.fixture
-def app(monkeypatch):
+def jobs(monkeypatch):
+    """Jobs of this test alone."""
+    own = Jobs(limit=1)
+    monkeypatch.setattr(running, "_JOBS", own)
+    yield own
+    own.close()
+
+
+@pytest.fixture
+def app(monkeypatch, jobs):
     monkeypatch.setattr(pytorch_fit, "_PAUSE", 0.0)
     return App("pytorch", s="fit", e=link.encode(CAT))
 
@@ -219,7 +229,6 @@ def test_on_another_step_of_the_lesson_it_is_shown_too(app, monkeypatch):
 
 def test_who_has_to_wait_sees_the_queue(app, monkeypatch):
     monkeypatch.setattr(pytorch_fit, "_PAUSE", 0.05)
-    monkeypatch.setattr(running._JOBS, "_limit", 1)
     other = App("pytorch", s="fit", e=link.encode(CAT))
     other.press("Start")
 

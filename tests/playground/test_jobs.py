@@ -3,8 +3,10 @@
 import threading
 from contextlib import contextmanager
 
+import pytest
+
 from playground import jobs as jobs_module
-from playground.jobs import PATIENCE, Jobs
+from playground.jobs import GRACE, PATIENCE, Jobs
 
 WAIT = 20  # seconds that a condition may take on a busy machine
 
@@ -39,8 +41,8 @@ class Held:
 
 
 @contextmanager
-def running(limit=1, clock=None):
-    jobs = Jobs(limit, clock or Clock())
+def running(limit=1, clock=None, is_there=None):
+    jobs = Jobs(limit, is_there=is_there, clock=clock or Clock())
     held = []
 
     def work(result="result"):
@@ -300,6 +302,35 @@ def test_to_ask_for_any_job_keeps_all_of_an_owner_alive():
         clock.now = PATIENCE - 1
         jobs.active("ann")
         clock.now = 2 * PATIENCE - 2
+        held.may_go_on.set()
+
+        assert until(jobs, "ann", "fit", "done").result == "result"
+
+
+@pytest.mark.parametrize(("is_there", "status"), [(True, "done"), (False, "stopped")])
+def test_who_is_not_connected_any_more_is_waited_for_a_few_seconds_only(is_there, status):
+    clock = Clock()
+    with running(clock=clock, is_there=lambda owner: is_there) as (jobs, work):
+        held = work()
+        jobs.start("ann", "fit", held)
+        assert held.has_begun.wait(WAIT)
+
+        clock.now = GRACE + 1
+        held.may_go_on.set()
+        assert held.has_ended.wait(WAIT)
+        jobs.close()
+
+        assert jobs.view("ann", "fit").status == status
+
+
+def test_a_broken_connection_that_comes_back_loses_nothing():
+    clock = Clock()
+    with running(clock=clock, is_there=lambda owner: False) as (jobs, work):
+        held = work()
+        jobs.start("ann", "fit", held)
+        assert held.has_begun.wait(WAIT)
+
+        clock.now = GRACE - 1
         held.may_go_on.set()
 
         assert until(jobs, "ann", "fit", "done").result == "result"
