@@ -20,7 +20,7 @@ POLL_ELSEWHERE = 2.0  # and at one that is not
 
 def _is_there(owner: str) -> bool:
     """Whether the browser of this session is connected."""
-    return not Runtime.exists() or Runtime.instance().is_active_session(owner)
+    return not Runtime.exists() or Runtime.instance().is_active_session(owner.split()[0])
 
 
 # One core is left for everyone who does not wait for a job.

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import streamlit as st
-from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attention_core import AttentionError, Experiment, from_plain, to_plain
@@ -58,7 +57,7 @@ def run() -> int:
 
 def _begin() -> None:
     st.session_state[_KEY] = {
-        "id": _id_of_the_run(),
+        "id": f"{_connection()} {uuid4().hex}",
         "plain": to_plain(Experiment.from_preset()),
         "layers": [],
         "past": [],
@@ -88,7 +87,7 @@ def _begin() -> None:
 
 
 def id() -> str:
-    """Names this session among all of the server."""
+    """Names this session among all of the server: Streamlit's own name, and one of ours."""
     return str(_work()["id"])
 
 
@@ -449,10 +448,10 @@ def _place(edit: Mapping[str, Any]) -> list[Any]:
     return place
 
 
-def _id_of_the_run() -> str:
-    """Streamlit's own name of this session; in a test, where all have the same, another one."""
+def _connection() -> str:
+    """Streamlit's own name of this session, the same for all in a test."""
     context = get_script_run_ctx()
-    return context.session_id if context and Runtime.exists() else uuid4().hex
+    return context.session_id if context else ""
 
 
 def _first_head() -> int:
