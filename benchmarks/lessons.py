@@ -66,6 +66,14 @@ CASES = (
     Case("scaling.shift", "how much", slider("scaling.by"), TO_AND_FRO),
     Case("permutation.order", "a row down and up", ".sortable", UP_AND_DOWN),
     Case("permutation.encodings", "width d_model", slider("d_model"), TO_AND_FRO, PLOT_ANSWERS),
+    Case("pytorch.parity", "width d_model", slider("d_model"), TO_AND_FRO),
+    Case("pytorch.conventions", "width d_model", slider("d_model"), TO_AND_FRO),
+    Case("pytorch.batch", "padding mask off and on", switch("pytorch.is_masked"), " "),
+    Case("pytorch.gradients", "width d_model", slider("d_model"), TO_AND_FRO),
+    Case("pytorch.fit", "steps", slider("pytorch.fit.steps"), TO_AND_FRO),
+    Case(
+        "why_attention.relay", "tokens", slider("why_attention.n_tokens"), TO_AND_FRO, PLOT_ANSWERS
+    ),
 )
 
 
