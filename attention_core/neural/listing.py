@@ -46,6 +46,7 @@ class Piece:
 class Run:
     """A part of ours, run on an experiment in float64."""
 
+    experiment: Experiment  # as it was run: one head of it, without positions, or all
     pieces: tuple[Piece, ...]
     n_parameters: int  # counted in the state_dict
     gap: float  # the largest difference from NumPy, of weights and output
@@ -144,6 +145,7 @@ def _run(
         gaps.append((output.numpy() - trace.attention.output, bounds.output))
     held = layer.state_dict().values() if layer is not None else ()
     return Run(
+        e,
         pieces,
         sum(weight.numel() for weight in held),
         max(float(np.abs(gap).max()) for gap, _ in gaps),
