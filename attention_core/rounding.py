@@ -111,12 +111,20 @@ def _of_softmax(
     moved = of_scores + u * np.where(np.isfinite(shifted), np.abs(shifted), 0.0)
     log_weights = shifted - _log_sum(shifted)
     slack = _theta(scores.shape[-1] + _SOFTMAX, u)
-    highest = log_weights + moved - _log_sum(log_weights - moved) + slack
-    lowest = log_weights - moved - _log_sum(log_weights + moved) - slack
+    highest = _log_share(log_weights, moved) + slack
+    lowest = _log_share(log_weights, -moved) - slack
     most, least = np.exp(np.minimum(highest, 0.0)), np.exp(lowest)
     weights = np.exp(log_weights)
     reach = np.maximum(most - weights, weights - least) + 4 * u * weights + tiny
     return np.where(allowed, reach, 0.0)
+
+
+def _log_share(logs: FloatArray, moved: FloatArray) -> FloatArray:
+    """Log of each entry's share of its row once it has moved so far, and all others back as far."""
+    is_own = np.eye(logs.shape[-1], dtype=bool)
+    there = np.where(is_own, (logs + moved)[..., None, :], (logs - moved)[..., None, :])
+    shares: FloatArray = logs + moved - _log_sum(there)[..., 0]  # of (..., n_q, n_k, n_k)
+    return shares
 
 
 def _log_sum(logs: FloatArray) -> FloatArray:

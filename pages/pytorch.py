@@ -63,7 +63,7 @@ def draw_conventions(t: Texts) -> None:
     tell(pytorch_conventions.remarks(t, e, convention, shown))
     lesson.show(t, pytorch_conventions.board(t, e, convention, shown, session.head()))
     lesson.found(t, *pytorch_conventions.found(t, e, convention, shown))
-    st.code(conventions.source(convention))
+    st.code(conventions.source(convention), wrap_lines=True)
 
 
 def convention_settings(t: Texts, convention: str) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def draw_code(t: Texts) -> None:
         controls.heads(t)
     head = session.head()
     run = listing.run(e, part, head=head)
-    st.code(listing.source(part))
+    st.code(listing.source(part), wrap_lines=True)
     st.table(pytorch_code.table(t, run))
     st.markdown(small(pytorch_code.axes(t, part, run)))
     lesson.found(t, *pytorch_code.found(t, e, part, run, head, listing.one_call_gap(e)))

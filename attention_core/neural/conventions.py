@@ -29,6 +29,9 @@ Convention: TypeAlias = Literal[
 ]
 CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
 
+Given: TypeAlias = Mapping[str, Tensor]
+Layer: TypeAlias = nn.MultiheadAttention
+
 _GENERATOR = threading.Lock()  # dropout draws from a generator that all threads share
 
 
@@ -45,35 +48,39 @@ class Shown:
 # --- the calls
 
 
-def polarity(layer: nn.MultiheadAttention, x: Tensor, q: Tensor, k: Tensor, mask: Tensor) -> Any:
+def polarity(layer: Layer, x: Tensor, q: Tensor, k: Tensor, mask: Tensor) -> Given:
     """One mask, True = may attend, given to both."""
-    one = torch.eye(k.shape[-2], dtype=k.dtype).expand(len(k), -1, -1)  # mixes to the weights
+    # With this as V, the output is the weights.
+    one = torch.eye(x.shape[1], dtype=x.dtype).expand(len(k), -1, -1)
     function = F.scaled_dot_product_attention(q, k, one, attn_mask=mask)
     _, same_mask = layer(x, x, x, attn_mask=mask, average_attn_weights=False)
     _, inverted = layer(x, x, x, attn_mask=~mask, average_attn_weights=False)
     return {"function": function, "same_mask": same_mask[0], "inverted": inverted[0]}
 
 
-def empty_rows(layer: nn.MultiheadAttention, x: Tensor, q: Tensor, k: Tensor, mask: Tensor) -> Any:
+def empty_rows(layer: Layer, x: Tensor, q: Tensor, k: Tensor, mask: Tensor) -> Given:
     """A row of the mask without any True."""
-    one = torch.eye(k.shape[-2], dtype=k.dtype).expand(len(k), -1, -1)  # mixes to the weights
+    # With this as V, the output is the weights.
+    one = torch.eye(x.shape[1], dtype=x.dtype).expand(len(k), -1, -1)
     function = F.scaled_dot_product_attention(q, k, one, attn_mask=mask)
     output, weights = layer(x, x, x, attn_mask=~mask, average_attn_weights=False)
     without, _ = layer(x, x, x, attn_mask=~mask, need_weights=False)
-    return {"function": function, "weights": weights[0], "output": output, "without": without}
+    given = {"function": function, "weights": weights[0]}
+    return given | {"output": output, "without": without}
 
 
-def averaged(layer: nn.MultiheadAttention, x: Tensor, mask: Tensor) -> Any:
+def averaged(layer: Layer, x: Tensor, mask: Tensor) -> Given:
     """The weights of all heads, and what is returned unless one asks for them."""
     _, heads = layer(x, x, x, attn_mask=~mask, average_attn_weights=False)
     _, by_default = layer(x, x, x, attn_mask=~mask)
     return {"heads": heads[0], "by_default": by_default}
 
 
-def is_causal(q: Tensor, k: Tensor, n_queries: int) -> Any:
+def is_causal(q: Tensor, k: Tensor, n_queries: int) -> Given:
     """The last queries alone, against all keys, as when text is written token by token."""
     n = k.shape[-2]
-    one = torch.eye(n, dtype=k.dtype).expand(len(k), -1, -1)  # mixes to the weights
+    # With this as V, the output is the weights.
+    one = torch.eye(n, dtype=k.dtype).expand(len(k), -1, -1)
     last = q[:, n - n_queries :]
     came_out = F.scaled_dot_product_attention(last, k, one, is_causal=True)
     earlier = torch.ones(n, n, dtype=torch.bool).tril()[n - n_queries :]
@@ -81,35 +88,34 @@ def is_causal(q: Tensor, k: Tensor, n_queries: int) -> Any:
     return {"meant": meant, "came_out": came_out}
 
 
-def batch_first(state: Mapping[str, Tensor], x: Tensor, n_heads: int) -> Any:
+def batch_first(state: Given, x: Tensor, n_heads: int) -> Given:
     """The same weights and the same x, (1, n, E), in two layers."""
-    size = {"embed_dim": x.shape[-1], "num_heads": n_heads, "bias": False, "dtype": x.dtype}
-    first, forgotten = (
-        nn.MultiheadAttention(**size, batch_first=True),
-        nn.MultiheadAttention(**size),
-    )
-    first.load_state_dict(state)
-    forgotten.load_state_dict(state)
-    output, meant = first(x, x, x, average_attn_weights=False)  # 1 sequence of n tokens
-    wrong, came_out = forgotten(x, x, x, average_attn_weights=False)  # n sequences of 1 token
+
+    def layer(**more: bool) -> Layer:
+        made = nn.MultiheadAttention(x.shape[-1], n_heads, bias=False, dtype=x.dtype, **more)
+        made.load_state_dict(state)
+        return made
+
+    right, forgotten = layer(batch_first=True), layer()
+    output, meant = right(x, x, x, average_attn_weights=False)  # 1 sequence of n tokens
+    wrong, came_out = forgotten(x, x, x, average_attn_weights=False)  # n sequences of 1
     return {"meant": meant[0], "came_out": came_out, "output": output, "wrong": wrong}
 
 
-def dropout(
-    state: Mapping[str, Tensor], x: Tensor, n_heads: int, mask: Tensor, p: float, seed: int
-) -> Any:
+def dropout(state: Given, x: Tensor, n_heads: int, mask: Tensor, p: float, seed: int) -> Given:
     """The same layer in train and in eval mode."""
-    layer = nn.MultiheadAttention(
-        x.shape[-1], n_heads, dropout=p, bias=False, batch_first=True, dtype=x.dtype
-    )
+    E, settings = x.shape[-1], {"bias": False, "batch_first": True, "dtype": x.dtype}
+    layer = nn.MultiheadAttention(E, n_heads, dropout=p, **settings)
     layer.load_state_dict(state)
     torch.manual_seed(seed)
-    _, train = layer.train()(x, x, x, attn_mask=~mask, average_attn_weights=False)
-    _, evaluated = layer.eval()(x, x, x, attn_mask=~mask, average_attn_weights=False)
+    layer.train()
+    _, train = layer(x, x, x, attn_mask=~mask, average_attn_weights=False)
+    layer.eval()
+    _, evaluated = layer(x, x, x, attn_mask=~mask, average_attn_weights=False)
     return {"train": train[0], "eval": evaluated[0]}
 
 
-_CALLS: Mapping[Convention, Callable[..., Any]] = {
+_CALLS: Mapping[Convention, Callable[..., Given]] = {
     "polarity": polarity,
     "empty_rows": empty_rows,
     "averaged": averaged,

@@ -148,8 +148,8 @@ def attention_weights(
         scores = scores + bias
     if allowed is None:
         return torch.softmax(scores, dim=-1)
-    # An empty row must not reach softmax as -inf: its NaN would come back through the gradients
-    # even where the result is replaced.
+    # An empty row must not reach softmax as -inf: the gradient of its NaN is NaN, too, and whether
+    # that gets any further hangs on how the mask was applied.
     is_empty = ~allowed.any(dim=-1, keepdim=True)
     scores = scores.masked_fill(~(allowed | is_empty), -torch.inf)
     return torch.softmax(scores, dim=-1).masked_fill(is_empty, 0.0)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from attention_core.neural.conventions import Convention, Shown
 
 SHARES = (0.5, 0.3, 0.1)  # that dropout drops
-_MOST_CELLS = 8 * 12  # of rows of all heads beside each other, with their numbers in
+_MOST_COLUMNS = 24  # of numbers beside each other
 
 
 def names(t: Texts) -> dict[Convention, str]:
@@ -220,7 +220,7 @@ def _empty_rows(c: _Case) -> list[Matrix]:
 def _averaged(c: _Case) -> list[Matrix]:
     t, e, s = c.t, c.e, c.s
     heads = s.arrays["heads"]
-    is_compact = len(heads) * e.n_tokens > _MOST_CELLS // 4
+    is_compact = len(heads) * e.n_tokens > _MOST_COLUMNS
     return [
         *(
             _weights(
@@ -417,7 +417,7 @@ def _kind(t: Texts, rows: FloatArray) -> str:
     """What these rows hold, in words."""
     if np.isnan(rows).all():
         return "NaN"
-    return t("pytorch.conventions.zeros" if not rows.any() else "pytorch.conventions.numbers")
+    return t("pytorch.conventions.numbers") if rows.any() else "0"
 
 
 def _averaged_found(c: _Case) -> list[str]:

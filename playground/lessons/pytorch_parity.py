@@ -32,6 +32,7 @@ _COLUMNS: tuple[tuple[Stage, ...], ...] = (
 )
 _LOOSE = 0.01  # a weight that rounding can move by more is not known to two decimals
 _MOST_NAMED = 3
+_MOST_WITH_NUMBERS = 6  # tokens, beyond which colours alone tell differences on one screen
 
 
 def names(routes: list[Route]) -> dict[Route, str]:
@@ -127,7 +128,7 @@ def fitted(t: Texts, e: Experiment) -> list[str]:
 def board(t: Texts, p: Parity, route: Route, head: int) -> Exhibit:
     """The weights of one head by NumPy and by a route, how they differ, and how much they may."""
     gap = p.passages[route].gaps["weights"]
-    bound = gap.bound[head]
+    bound, is_compact = gap.bound[head], p.experiment.n_tokens > _MOST_WITH_NUMBERS
     reach = float(bound.max()) or None  # so that a full colour is what rounding just explains
 
     def of(id: str, stage: str, values: FloatArray, name: str, about: str, told: str) -> Matrix:
@@ -142,6 +143,7 @@ def board(t: Texts, p: Parity, route: Route, head: int) -> Exhibit:
             operation={"kind": "told", "text": told},
             are_weights=are_weights,
             reach=None if are_weights else reach,
+            is_compact=is_compact and not are_weights,
             name=name,
             about=about,
         )
@@ -156,6 +158,7 @@ def board(t: Texts, p: Parity, route: Route, head: int) -> Exhibit:
         "tokens",
         operation={"kind": "difference", "of": ["theirs", "numpy"]},
         reach=reach,
+        is_compact=is_compact,
         name=t("pytorch.parity.difference"),
         about=t("pytorch.parity.difference_about"),
     )
