@@ -15,7 +15,8 @@ ALIBI = replace(EMPTY.with_output_projection(True), encoding="alibi")
 ROTARY = replace(SEVERAL, encoding="rotary", is_scaled=False)
 NOTHING = replace(SEVERAL, X=0 * SEVERAL.X, mask=Mask(("padding",), n_padding=4))
 SINGLE = Experiment.from_preset("random").resized(n_tokens=1, d_model=1, d_k=1, n_heads=1)
-HUGE = replace(SEVERAL, X=1e4 * SEVERAL.X, W_Q=1e4 * SEVERAL.W_Q)
+# Scores of 1e13, of which two in each row are equal.
+HUGE = replace(SEVERAL, X=1e4 * SEVERAL.X[[0, 0, 2, 3]], W_Q=1e4 * SEVERAL.W_Q)
 ALL = (ONE, SEVERAL, EMPTY, ALIBI, ROTARY, NOTHING, SINGLE, HUGE)
 
 
