@@ -63,7 +63,7 @@ def draw_conventions(t: Texts) -> None:
     tell(pytorch_conventions.remarks(t, e, convention, shown))
     lesson.show(t, pytorch_conventions.board(t, e, convention, shown, session.head()))
     lesson.found(t, *pytorch_conventions.found(t, e, convention, shown))
-    st.code(conventions.source(convention), wrap_lines=True)
+    st.code(conventions.source(convention), language=None, wrap_lines=True)
 
 
 def convention_settings(t: Texts, convention: str) -> dict[str, Any]:
@@ -120,12 +120,13 @@ def draw_code(t: Texts) -> None:
         controls.heads(t)
     head = session.head()
     run = listing.run(e, part, head=head)
-    st.code(listing.source(part), wrap_lines=True)
+    st.code(listing.source(part), language=None, wrap_lines=True)  # its colours are too faint
     st.table(pytorch_code.table(t, run))
     st.markdown(small(pytorch_code.axes(t, part, run)))
     lesson.found(t, *pytorch_code.found(t, e, part, run, head, listing.one_call_gap(e)))
-    st.markdown(t("pytorch.code.script"))
-    st.code(pytorch_script(e), height=pytorch_code.SCRIPT_HEIGHT)
+    script = st.expander(t("pytorch.code.script"), key="pytorch.script", on_change="rerun")
+    if script.open:
+        script.code(pytorch_script(e), language=None, wrap_lines=True)
 
 
 lesson.page(

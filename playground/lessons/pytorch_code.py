@@ -17,7 +17,6 @@ NAMES: dict[Part, str] = {
     "multi_head": "MultiHeadAttention",
     "weights": "attention_weights",
 }
-SCRIPT_HEIGHT = 360  # pixels; the script is long, and copied rather than read
 
 
 def table(t: Texts, run: Run) -> dict[str, list[str]]:

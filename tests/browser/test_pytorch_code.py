@@ -26,7 +26,10 @@ def test_a_learner_reads_a_layer_and_takes_the_script_along(page: Page, server: 
     expect(page.get_by_text("holds 64 weights")).to_be_visible()
 
     # Copy the script and run it: it computes this experiment, and its own assertion holds.
+    with playground.one_run():
+        page.get_by_text("Your experiment as a PyTorch script").click()
     script = page.get_by_test_id("stCode").last
+    expect(script).to_contain_text("import torch")
     script.hover()
     script.get_by_role("button").click()
     names: dict = {}

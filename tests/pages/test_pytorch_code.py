@@ -18,12 +18,11 @@ def app():
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_each_part_is_shown_as_it_runs_with_its_shapes_and_the_script(app, part):
+def test_each_part_is_shown_as_it_runs_with_its_shapes(app, part):
     app.set("pytorch.part", part)
 
-    code, script = app.test.code
+    (code,) = app.test.code
     assert code.value.strip() == listing.source(part).strip()
-    assert script.value.strip() == pytorch_script(TWO).strip()
     (table,) = app.test.table
     pieces = listing.run(TWO, part).pieces
     shapes = [" × ".join(map(str, piece.shape)) for piece in pieces]
@@ -45,6 +44,9 @@ def test_one_head_is_chosen_where_the_layer_has_one(app):
 
 
 def test_the_script_follows_the_experiment(app):
+    app.unfold("pytorch.script")
+    assert app.test.code[1].value.strip() == pytorch_script(TWO).strip()
+
     app.set("is_scaled", False)
 
     assert app.test.code[1].value.strip() == pytorch_script(app.experiment).strip()
