@@ -326,6 +326,8 @@ def _dropout(c: _Case) -> list[Matrix]:
     t, s, head = c.t, c.s, c.head
     train, evaluated = s.arrays["train"][head], s.arrays["eval"][head]
 
+    reach = max(float(values.sum(axis=-1).max()) for values in (train, evaluated))
+
     def sums(id: str, stage: str, of: str, values: FloatArray) -> Matrix:
         return Matrix(
             id,
@@ -335,6 +337,7 @@ def _dropout(c: _Case) -> list[Matrix]:
             "tokens",
             "sum",
             operation={"kind": "row_sums", "of": [of]},
+            reach=reach,
             name=t("pytorch.conventions.sums"),
             about=t("pytorch.conventions.sums_about"),
         )

@@ -32,7 +32,7 @@ _COLUMNS: tuple[tuple[Stage, ...], ...] = (
 )
 _LOOSE = 0.01  # a weight that rounding can move by more is not known to two decimals
 _MOST_NAMED = 3
-_MOST_WITH_NUMBERS = 6  # tokens, beyond which colours alone tell differences on one screen
+_MOST_WITH_NUMBERS = 6  # tokens, beyond which colours alone tell what rounding explains
 
 
 def names(routes: list[Route]) -> dict[Route, str]:
@@ -143,7 +143,7 @@ def board(t: Texts, p: Parity, route: Route, head: int) -> Exhibit:
             operation={"kind": "told", "text": told},
             are_weights=are_weights,
             reach=None if are_weights else reach,
-            is_compact=is_compact and not are_weights,
+            is_compact=is_compact and id == "bound",
             name=name,
             about=about,
         )
@@ -158,7 +158,6 @@ def board(t: Texts, p: Parity, route: Route, head: int) -> Exhibit:
         "tokens",
         operation={"kind": "difference", "of": ["theirs", "numpy"]},
         reach=reach,
-        is_compact=is_compact,
         name=t("pytorch.parity.difference"),
         about=t("pytorch.parity.difference_about"),
     )

@@ -74,6 +74,8 @@ def test_beside_the_calls_there_are_a_mask_sums_and_a_difference():
     np.testing.assert_array_equal(polarity["mask"], np.tril(np.ones((4, 4))))
     np.testing.assert_allclose(dropout["train_sums"], dropout["train"].sum(1, keepdims=True))
     np.testing.assert_allclose(dropout["eval_sums"], 1)
+    sums = [m for m in board(SEVERAL, "dropout").matrices if m.id.endswith("sums")]
+    assert {m.reach for m in sums} == {max(m.values.max() for m in sums)}
     np.testing.assert_array_equal(first["moved"], first["wrong"] - first["output"])
 
 
