@@ -133,3 +133,21 @@ def test_without_any_number_only_the_smallest_ones_are_left():
 
     assert most.Q.max() < 1e-40
     assert most.weights.max() < 1e-6
+
+
+def test_positions_that_take_the_vectors_back_leave_the_rounding_of_both():
+    # X + P is about 1e-9; in float32 it is off by 1e-8, as X is.
+    e = replace(Experiment.from_preset("random"), encoding="sinusoidal")
+    e = replace(e, X=1e-9 - e.trace().positions)
+
+    assert_within(e)
+
+
+@pytest.mark.parametrize(("of_X", "of_W"), [(1e-30, 1e-30), (1.0, 1e-42), (1e-42, 1.0)])
+def test_numbers_that_vanish_in_float32_are_within_as_well(of_X, of_W):
+    e = Experiment.from_preset("random").with_output_projection(True)
+    weights = {name: of_W * getattr(e, name) for name in ("W_Q", "W_K", "W_V", "W_O")}
+    e = replace(e, X=of_X * e.X, **weights)
+
+    assert e.trace().attention.heads.Q.any()
+    assert_within(e)
