@@ -18,18 +18,13 @@ def draw_parity(t: Texts) -> None:
     from attention_core.neural.parity import parity
 
     e, (precision, is_masked) = session.experiment(), parity_settings(t)
-    p, other = (
-        parity(e, precision=each, is_masked=is_masked)
-        for each in (precision, *(each for each in FLOATS if each != precision))
-    )
+    (other_precision,) = (each for each in FLOATS if each != precision)
+    p = parity(e, precision=precision, is_masked=is_masked)
+    other = parity(e, precision=other_precision, is_masked=is_masked)
     st.table(pytorch_parity.table(t, p))
     st.markdown(small(pytorch_parity.reasons(t, p)))
-    route = lesson.choose(
-        "pytorch.route",
-        t("pytorch.parity.shown"),
-        pytorch_parity.names(p.possible),
-        default=pytorch_parity.shown(p),
-    )
+    names, first = pytorch_parity.names(p.possible), pytorch_parity.shown(p)
+    route = lesson.choose("pytorch.route", t("pytorch.parity.shown"), names, default=first)
     controls.heads(t)
     lesson.show(t, pytorch_parity.board(t, p, route, session.head()))
     lesson.found(t, *pytorch_parity.found(t, p, other, route))
