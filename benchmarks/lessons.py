@@ -68,7 +68,7 @@ CASES = (
     Case("permutation.encodings", "width d_model", slider("d_model"), TO_AND_FRO, PLOT_ANSWERS),
     Case("pytorch.parity", "width d_model", slider("d_model"), TO_AND_FRO),
     Case("pytorch.conventions", "width d_model", slider("d_model"), TO_AND_FRO),
-    Case("pytorch.batch", "padding mask off and on", switch("pytorch.is_masked"), " "),
+    Case("pytorch.batch", "padding mask off and on", switch("pytorch.batch_is_masked"), " "),
     Case("pytorch.gradients", "width d_model", slider("d_model"), TO_AND_FRO),
     Case("pytorch.fit", "steps", slider("pytorch.fit.steps"), TO_AND_FRO),
     Case(

@@ -153,7 +153,7 @@ def test_what_needs_no_app_imports_no_streamlit():
 
 
 def test_pages_neither_compute_nor_draw():
-    assert offenders(files("pages"), ["numpy", "plotly"]) == []
+    assert offenders(files("pages", "playground/steps"), ["numpy", "plotly"]) == []
 
 
 def test_a_fresh_process_computes_without_torch_and_screen():

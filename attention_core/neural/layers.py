@@ -162,8 +162,9 @@ def masked_scores(
         bias: Broadcasts to (..., T, T), added to the scaled scores.
 
     Returns:
-        (..., T, T), -inf where not allowed; but a row where nothing is allowed keeps its scores,
-        since the NaN of its softmax would come back through the gradients even if it is replaced.
+        (..., T, T), -inf where not allowed; but a row where nothing is allowed keeps its scores.
+        As -inf its softmax would be NaN, and so would be its gradient, which may then get any
+        further or not, as the mask was applied.
     """
     scores = Q @ K.transpose(-2, -1)  # (..., T, T)
     scores = scores * (1 / math.sqrt(Q.shape[-1]) if scale is None else scale)

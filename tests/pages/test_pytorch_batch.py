@@ -90,7 +90,7 @@ def test_a_sentence_that_is_gone_gives_way(app):
 def test_without_the_padding_mask_weight_leaks(app):
     assert not shown(app)["together"][:2, 2:].any()
 
-    app.set("pytorch.is_masked", False)
+    app.set("pytorch.batch_is_masked", False)
 
     assert (shown(app)["together"][:2, 2:] > 0).all()
     assert np.abs(shown(app)["output_apart"]).max() > 0.01

@@ -288,12 +288,12 @@ function times(value) {
 }
 
 /**
- * "0.5 = " if all numbers are written in full, else "0.3333 ≈ ". The result stands first, since
- * a sum may be long.
+ * "0.5 = " if all numbers are written in full, as "NaN" and −∞ always are, else "0.3333 ≈ ". The
+ * result stands first, since a sum may be long.
  */
 function resultIs(result, ...sources) {
   const values = [result, ...sources.map((source) => source.value)];
-  const isFull = values.every((value) => value === null || isExact(formatNumber(value), value));
+  const isFull = values.every((value) => typeof value !== "number" || isExact(formatNumber(value), value));
   return [{ text: `${number({ value: result }).text} ${isFull ? "=" : "≈"} ` }];
 }
 
