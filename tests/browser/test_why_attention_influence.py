@@ -31,7 +31,7 @@ def expect_result(page, *settings):
     done = View("why_attention.influence", "done")
     found = page.get_by_test_id("stAlert")
     for sentence in why_influence.influence_found(EN, result, Settings(*settings), done):
-        expect(found).to_contain_text(sentence)
+        expect(found).to_contain_text(sentence, timeout=90_000)  # it is at work meanwhile
     for column in why_influence.table(EN, result).values():
         for cell in column:
             expect(page.get_by_test_id("stTable")).to_contain_text(cell)
@@ -48,7 +48,7 @@ def test_a_learner_measures_who_forgets_and_who_does_not(lesson):
     page.get_by_role("button", name="Measure").click()
     expect_result(page, 32, 16, 100)
     expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
-    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+    expect(page.get_by_test_id("stMain").get_by_role("button", name="Stop")).to_have_count(0)
 
     # "Measure twice as many tokens": what is shown is still of 32 until that is measured.
     choose(lesson, "Tokens", "64")
@@ -65,8 +65,8 @@ def test_a_learner_measures_who_forgets_and_who_does_not(lesson):
     page.get_by_role("button", name="Measure").click()
     expect(found).to_contain_text("With 128 tokens of width 64")
     with lesson.one_run():
-        page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+        page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
+    expect(page.get_by_test_id("stMain").get_by_role("button", name="Stop")).to_have_count(0)
     seeds = re.search(r"mean of (\d+) seeds", found.inner_text())
     assert seeds
     assert 0 < int(seeds[1]) < 300

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -134,9 +135,26 @@ def test_a_learner_follows_the_last_token_and_lifts_the_mask(page: Page, server:
     strip.assert_shows(free, 4, 4)
 
 
-def test_it_plays_by_itself_to_the_end_and_is_paused_by_hand(page: Page, server: Server):
-    strip = opened(page, server, CAUSAL)
-    page.clock.install()
+@pytest.fixture
+def timed(browser: Browser) -> Iterator[Page]:
+    """A page whose time stands still unless a test lets it run; a clock is that of all its tabs."""
+    with browser.new_context(viewport={"width": 1280, "height": 720}, locale="en-US") as context:
+        page = context.new_page()
+        faults = watch_console(page)
+        yield page
+    assert faults == []
+
+
+def opened_at_rest(page: Page, server: Server, e: Experiment) -> Strip:
+    """The strip, once all is there, with the time stopped."""
+    strip = opened(page, server, e)
+    page.clock.install(time=0)
+    page.clock.pause_at(3_600_000)
+    return strip
+
+
+def test_it_plays_by_itself_to_the_end_and_is_paused_by_hand(timed: Page, server: Server):
+    page, strip = timed, opened_at_rest(timed, server, CAUSAL)
 
     strip.play.click()
 
@@ -211,10 +229,9 @@ def test_a_screen_reader_is_told_what_happened_and_who_has_it(page: Page, server
     expect(page.get_by_role("region", name="Relay: an RNN")).to_be_visible()
 
 
-def test_who_wants_no_motion_gets_none(page: Page, server: Server):
-    page.emulate_media(reduced_motion="reduce")
-    strip = opened(page, server, CAUSAL)
-    page.clock.install()
+def test_who_wants_no_motion_gets_none(timed: Page, server: Server):
+    timed.emulate_media(reduced_motion="reduce")
+    page, strip = timed, opened_at_rest(timed, server, CAUSAL)
 
     expect(strip.play).to_be_hidden()
     page.clock.run_for(10_000)
@@ -227,9 +244,8 @@ def test_who_wants_no_motion_gets_none(page: Page, server: Server):
     assert envelope.evaluate("(node) => getComputedStyle(node).transitionDuration") == "0s"
 
 
-def test_motion_that_is_unwanted_from_now_on_ends(page: Page, server: Server):
-    strip = opened(page, server, CAUSAL)
-    page.clock.install()
+def test_motion_that_is_unwanted_from_now_on_ends(timed: Page, server: Server):
+    page, strip = timed, opened_at_rest(timed, server, CAUSAL)
     strip.play.click()
     page.clock.run_for(1_100)
     strip.at(1)
@@ -239,7 +255,6 @@ def test_motion_that_is_unwanted_from_now_on_ends(page: Page, server: Server):
     expect(strip.play).to_be_hidden()
     page.clock.run_for(10_000)
     strip.assert_shows(CAUSAL, 0, 1)
-    page.emulate_media(reduced_motion="no-preference")
 
 
 def test_the_message_lies_where_the_core_has_it(page: Page, server: Server):
