@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from attention_core import Experiment
 from playground import link
@@ -29,6 +29,16 @@ def lesson(page: Page, url: str) -> None:
     take(playground, "masks")
 
 
+def fit(page: Page, url: str) -> None:
+    link_to = link.encode(Experiment.from_preset("previous_token"))
+    playground = Playground(page, url).open(f"/pytorch?lang=en&s=fit&e={link_to}")
+    playground.click("itself")
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.get_by_role("button", name="Take these matrices")).to_be_visible(timeout=60_000)
+    playground.settle()
+    take(playground, "fit")
+
+
 def dark_zh(page: Page, url: str) -> None:
     playground = Playground(page, url).open("/?lang=zh")
     playground.click("因果")
@@ -40,7 +50,8 @@ def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     log = Path(tempfile.mkdtemp()) / "log.txt"
     with Server(log) as server, chromium() as browser:
-        for scheme, shoot in (("light", light), ("light", lesson), ("dark", dark_zh)):
+        pictures = (("light", light), ("light", lesson), ("light", fit), ("dark", dark_zh))
+        for scheme, shoot in pictures:
             size = {"width": 1440, "height": 900}
             context = browser.new_context(viewport=size, color_scheme=scheme, locale="en-US")
             shoot(context.new_page(), server.url)
