@@ -451,7 +451,8 @@ def _is_causal_found(c: _Case) -> list[str]:
     _, n_queries, n_keys = meant.shape
     apart = np.abs(meant - came_out).max(axis=(0, -1))  # n_queries
     if n_queries == n_keys:
-        return [t("pytorch.conventions.square", gap=size(float(apart.max())))]
+        said = [t("pytorch.conventions.square", gap=size(float(apart.max())))]
+        return [*said, t("pytorch.conventions.fewer")] if n_keys > 1 else said
     return [
         t(
             "pytorch.conventions.not_square",

@@ -232,7 +232,13 @@ def test_as_many_queries_as_keys_have_nothing_to_confuse(language):
 
     gap = np.abs(arrays["came_out"] - arrays["meant"]).max()
     assert gap < 1e-14
-    assert said == [text(t, "square", gap=size(gap))]
+    assert said == [text(t, "square", gap=size(gap)), text(t, "fewer")]
+
+
+def test_nobody_is_asked_for_fewer_queries_than_one():
+    said, _ = found(EN, SEVERAL.resized(n_tokens=1), "is_causal")
+
+    assert said == [text(EN, "square", gap="0")]
 
 
 @every_language
