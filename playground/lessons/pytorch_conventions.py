@@ -63,7 +63,8 @@ def remarks(t: Texts, e: Experiment, convention: Convention, s: Shown) -> str:
             said.append(t("pytorch.conventions.unmasked"))
         case _:
             pass
-    return " ".join(filter(None, said))
+    between = "" if t.language == "zh" else " "
+    return between.join(filter(None, said))
 
 
 def _token(e: Experiment, row: int) -> str:
