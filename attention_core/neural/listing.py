@@ -26,10 +26,10 @@ Part: TypeAlias = Literal["self_attention", "multi_head", "weights"]
 PARTS: tuple[Part, ...] = get_args(Part)
 Role: TypeAlias = Literal["weight", "given", "returned"]
 
-_SOURCES: dict[Part, Callable[..., Any]] = {
-    "self_attention": layers.SelfAttention,
-    "multi_head": layers.MultiHeadAttention,
-    "weights": layers.attention_weights,
+_SOURCES: dict[Part, tuple[Callable[..., Any], ...]] = {
+    "self_attention": (layers.SelfAttention,),
+    "multi_head": (layers.MultiHeadAttention,),
+    "weights": (layers.attention_weights, layers.masked_scores),
 }
 
 
@@ -61,7 +61,7 @@ def source(part: Part) -> str:
         ChoiceError: There is no such part.
     """
     _check(part)
-    return inspect.getsource(_SOURCES[part])
+    return "\n\n".join(map(inspect.getsource, _SOURCES[part]))
 
 
 def run(e: Experiment, part: Part, *, head: int = 0) -> Run:

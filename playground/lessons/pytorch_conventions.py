@@ -63,7 +63,8 @@ def remarks(t: Texts, e: Experiment, convention: Convention, s: Shown) -> str:
             said.append(t("pytorch.conventions.unmasked"))
         case _:
             pass
-    return " ".join(filter(None, said))
+    between = "" if t.language == "zh" else " "
+    return between.join(filter(None, said))
 
 
 def _token(e: Experiment, row: int) -> str:
@@ -451,7 +452,8 @@ def _is_causal_found(c: _Case) -> list[str]:
     _, n_queries, n_keys = meant.shape
     apart = np.abs(meant - came_out).max(axis=(0, -1))  # n_queries
     if n_queries == n_keys:
-        return [t("pytorch.conventions.square", gap=size(float(apart.max())))]
+        said = [t("pytorch.conventions.square", gap=size(float(apart.max())))]
+        return [*said, t("pytorch.conventions.fewer")] if n_keys > 1 else said
     return [
         t(
             "pytorch.conventions.not_square",

@@ -336,6 +336,7 @@ def _bound_told(t: Texts, e: Experiment, head: int, target: FloatArray) -> list[
     if bound == 0:
         return [t("pytorch.fit.no_bound")]
     told = [t("pytorch.fit.twins", tokens=_named(t, e, places)) for places in twins(e)]
+    told += [t("pytorch.fit.alike")] if told else []
     inputs = e.trace().inputs
     zeros = [place for place in range(e.n_tokens) if not inputs[place].any()]
     if zeros:

@@ -1,7 +1,9 @@
 """Query, key and value in words, with examples that are computed."""
 
+import streamlit as st
+
 from attention_core import Experiment
-from playground import lesson, session
+from playground import catalog, lesson, session
 from playground.lessons import why_words
 from playground.texts import Texts
 
@@ -26,12 +28,15 @@ def draw_take(t: Texts, name: str) -> None:
     label = t("why_attention.words.taken") if is_taken else t("why_attention.words.take")
     lesson.press(
         label,
-        ":material/science:",
+        ":material/check:" if is_taken else ":material/input:",
         take,
         name,
         key="why_attention.words.take",
         is_disabled=is_taken,
     )
+    if is_taken:
+        playground = catalog.lesson("playground")
+        st.page_link(playground.file, label=t("why_attention.words.go"), icon=playground.icon)
 
 
 def take(name: str) -> None:

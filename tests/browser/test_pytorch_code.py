@@ -23,7 +23,7 @@ def test_a_learner_reads_a_layer_and_takes_the_script_along(page: Page, server: 
     playground.click("MultiHeadAttention")
     row = page.get_by_role("row").filter(has_text="in_proj.weight")
     expect(row).to_contain_text("12 × 4")
-    expect(page.get_by_text("holds 64 weights")).to_be_visible()
+    expect(page.get_by_text("has 64 parameters")).to_be_visible()
 
     # Copy the script and run it: it computes this experiment, and its own assertion holds.
     with playground.one_run():

@@ -67,7 +67,7 @@ def test_a_learner_measures_who_forgets_and_who_does_not(lesson):
     with lesson.one_run():
         page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
     expect(page.get_by_test_id("stMain").get_by_role("button", name="Stop")).to_have_count(0)
-    seeds = re.search(r"mean of (\d+) seeds", found.inner_text())
+    seeds = re.search(r"seeds: (\d+)", found.inner_text())
     assert seeds
     assert 0 < int(seeds[1]) < 300
     expect(page.get_by_role("button", name="Measure")).to_be_enabled()

@@ -116,7 +116,7 @@ def test_a_measurement_that_is_stopped_shows_what_it_has():
 
     app.assert_calm()
     assert len(shown_lines(app)) == 12
-    seeds = int(said(app).partition("mean of ")[2].partition(" ")[0])
+    seeds = int(said(app).partition("seeds: ")[2].partition(",")[0])
     assert 0 < seeds < 300
     assert app.t("why_attention.influence.other") not in said(app)
 

@@ -75,6 +75,8 @@ def test_an_example_is_taken_to_the_playground_and_undone(app, name):
     assert to_plain(app.experiment) == to_plain(Experiment.from_preset(name))
     (button,) = [b for b in app.test.button if b.label == app.t("why_attention.words.taken")]
     assert button.disabled
+    links = [element.proto.label for element in app.test.get("page_link")]
+    assert links == [app.t("why_attention.words.go")]
     app.visit("playground").assert_shows(Experiment.from_preset(name))
     app.press("Undo")
     assert to_plain(app.experiment) == before

@@ -41,6 +41,14 @@ def test_the_source_is_code_that_computes_the_same(part):
     assert source(part).startswith("def attention_weights" if part == "weights" else "class ")
 
 
+def test_the_lines_that_make_scores_and_forbid_stand_in_one_part():
+    lines = ("scores = Q @ K", "masked_fill(~(allowed | is_empty), -torch.inf)")
+
+    holders = {part for part in PARTS if all(line in source(part) for line in lines)}
+
+    assert holders == {"weights"}
+
+
 def test_shapes_and_counts_by_hand():
     # d_model 5 and 2 heads of 2: the layer is 6 wide, with heads of 3.
     assert shapes(run(MASKED, "multi_head")) == {

@@ -131,6 +131,13 @@ def test_positions_that_are_left_out_are_named(convention, language):
         assert remarks(t, e, convention).startswith(text(t, "left_out", encoding=encoding))
 
 
+def test_sentences_in_chinese_stand_without_a_space_between():
+    e = replace(ROTARY, mask=EMPTY.mask)
+
+    assert "。 " not in remarks(Texts("zh"), e, "dropout")
+    assert ". " in remarks(EN, e, "dropout")
+
+
 # --- what was measured
 
 
@@ -232,7 +239,13 @@ def test_as_many_queries_as_keys_have_nothing_to_confuse(language):
 
     gap = np.abs(arrays["came_out"] - arrays["meant"]).max()
     assert gap < 1e-14
-    assert said == [text(t, "square", gap=size(gap))]
+    assert said == [text(t, "square", gap=size(gap)), text(t, "fewer")]
+
+
+def test_nobody_is_asked_for_fewer_queries_than_one():
+    said, _ = found(EN, SEVERAL.resized(n_tokens=1), "is_causal")
+
+    assert said == [text(EN, "square", gap="0")]
 
 
 @every_language
@@ -273,7 +286,7 @@ def test_where_all_is_dropped_nothing_is_said_of_what_stays():
     said, _ = found(EN, SEVERAL, "dropout", p=1.0)
 
     assert len(said) == 2
-    assert said[1].startswith("The rows returned in train mode sum to 0;")
+    assert said[1].startswith("The rows returned in train mode have sums of 0;")
 
 
 @every_language

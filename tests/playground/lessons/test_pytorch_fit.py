@@ -222,7 +222,8 @@ def test_what_stands_in_the_way_is_named(language):
     comma = t("narrate.comma")
     assert t("pytorch.fit.twins", tokens=comma.join(["“the \\(1\\)”", "“the \\(4\\)”"])) in said
     assert t("pytorch.fit.twins", tokens=comma.join(["“cat \\(2\\)”", "“cat \\(5\\)”"])) in said
-    assert said[-1] == t("pytorch.fit.bound", bound=bound)
+    assert said[-2:] == [t("pytorch.fit.alike"), t("pytorch.fit.bound", bound=bound)]
+    assert said.count(t("pytorch.fit.alike")) == 1
 
 
 def test_a_token_of_zeros_is_named():
@@ -232,6 +233,7 @@ def test_a_token_of_zeros_is_named():
     said = pytorch_fit.found_before(t, asked(e, pattern="identity"))
 
     assert t("pytorch.fit.zeros", tokens="“猫”") in said
+    assert t("pytorch.fit.alike") not in said
 
 
 @pytest.mark.parametrize(

@@ -168,9 +168,9 @@ def test_the_cat_asks_for_an_action_and_the_apple_for_food_first():
     apple, *_ = told("en", "apple_fruit", 3)
 
     assert "asks for action (0.98)" in cat
-    assert cat.endswith("lowered by small (−1.55).")
+    assert cat.endswith("What lowers the score: small (−1.55).")
     assert "asks for food (6), company (4) and device (4)" in apple
-    assert apple.endswith("lowered by fruit (−4).")
+    assert apple.endswith("What lowers the score: fruit (−4).")
 
 
 @every_language
