@@ -56,6 +56,8 @@ def test_tokens_that_hold_spaces_are_not_split_in_the_experiments_own_lines():
     e = SEVERAL.with_token_renamed(0, "New York").with_token_renamed(1, "苹果手机")
 
     assert read(e, own_text(e)).lines == tuple(own_lines(e))
+    led = replace(e, tokens=(" the", "cat ", *e.tokens[2:]))
+    assert read(led, own_text(led)).lines == tuple(own_lines(led))
     assert read(e, "New York now").lines == (("New", "York", "now"),)
     assert read(e, "苹果手机").lines == (("苹果手机",),)
 
@@ -266,14 +268,29 @@ def test_a_difference_beyond_rounding_is_not_called_the_same(language):
 
     said = found(t, c)
 
-    scores = max(
-        np.abs(with_words(SEVERAL, words).trace().attention.heads.scaled_scores).max()
-        for words in own_lines(SEVERAL)
-    )
     assert not c.are_same()
     told = numbers(said[0])
     assert pytest.approx(1e-6, rel=1e-2) in told
-    assert pytest.approx(scores, rel=5e-3) in told
+    mixed = [one.heads.weights @ (np.abs(one.X) @ np.abs(SEVERAL.W_V)) for one in traces(SEVERAL)]
+    assert pytest.approx(max(each.max() for each in mixed), rel=5e-3) in told
+
+
+def traces(e):
+    return [with_words(e, words).trace().attention for words in own_lines(e)]
+
+
+@every_language
+def test_rounding_of_weights_is_put_down_to_what_makes_up_a_score(language):
+    t = Texts(language)
+    c = compared(SEVERAL, own_lines(SEVERAL), is_masked=True)
+    moved = c.batch.weights.copy()
+    moved[0, 0, 0, 0] += 1e-6
+
+    said = found(t, replace(c, batch=replace(c.batch, weights=moved)))
+
+    X, W_Q, W_K = (np.abs(each) for each in (SEVERAL.X, SEVERAL.W_Q, SEVERAL.W_K))
+    scores = (X @ W_Q) @ (X @ W_K).swapaxes(-1, -2) / np.sqrt(2)
+    assert numbers(said[0])[-1] == pytest.approx(scores.max(), rel=5e-3)
 
 
 def test_nothing_is_wasted_where_all_are_equally_long():
