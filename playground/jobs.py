@@ -109,7 +109,7 @@ class Jobs:
         key: Hashable = None,
         is_alone: bool = False,
     ) -> None:
-        """Let some work be done; a job of the same owner and name is stopped.
+        """Let some work be done; another job of the same owner and name is stopped.
 
         Args:
             owner: Whose it is.
@@ -120,8 +120,9 @@ class Jobs:
             is_alone: Whether nothing else may run beside it, as it measures time or memory.
         """
         with self._lock:
-            self._leave(owner, name)
             job = self._shared(key) or _Job(work, key, set(), is_alone)
+            if self._jobs.get((owner, name)) is not job:
+                self._leave(owner, name)
             job.owners.add(owner)
             self._beats[owner] = self._clock()
             self._jobs[owner, name] = job

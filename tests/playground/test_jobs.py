@@ -278,6 +278,19 @@ def test_those_who_ask_for_the_same_share_one_job():
         assert unused.n_runs == 0
 
 
+def test_who_asks_again_for_what_runs_already_does_not_begin_anew():
+    with running() as (jobs, work):
+        held, unused = work(), work()
+        jobs.start("ann", "measure", held, key=(64, 8))
+        assert held.has_begun.wait(WAIT)
+
+        jobs.start("ann", "measure", unused, key=(64, 8))
+        held.may_go_on.set()
+
+        assert until(jobs, "ann", "measure", "done").result == "result"
+        assert unused.n_runs == 0
+
+
 def test_a_result_is_remembered_and_other_settings_are_not_it():
     with running() as (jobs, work):
         first, again, other = work("first"), work("again"), work("other")
