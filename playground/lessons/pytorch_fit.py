@@ -290,7 +290,7 @@ def found_before(t: Texts, task: Task) -> list[str]:
     weights = e.trace().attention.heads.weights[head]
     loss, gap = loss_of(target, weights), float(np.abs(weights - target)[_asked(target)].max())
     said = t("pytorch.fit.before", loss=_written(loss), gap=short(gap))
-    return [said, *_bound_told(t, e, head, target)]
+    return [said, *_bound_told(t, e, lowest(e, head, target))]
 
 
 def found_after(t: Texts, course: "Course", moment: "Moment", *, is_running: bool) -> list[str]:
@@ -312,10 +312,10 @@ def found_after(t: Texts, course: "Course", moment: "Moment", *, is_running: boo
     )
     if is_running:
         return [said]
-    told = _bound_told(t, e, course.head, target)
+    bound = lowest(e, course.head, target)
+    told = _bound_told(t, e, bound)
     if abs(loss - moment.loss) > _ROUNDED * max(1.0, moment.loss):
         told.insert(0, t("pytorch.fit.rounded", loss=short(moment.loss)))
-    bound = lowest(e, course.head, target)
     if moment is not course.moments[-1]:
         return [said, *told]
     if bound > 0:
@@ -334,11 +334,10 @@ def lowest(e: Experiment, head: int, target: FloatArray) -> float:
     return bound if bound > 1e-9 else 0.0
 
 
-def _bound_told(t: Texts, e: Experiment, head: int, target: FloatArray) -> list[str]:
+def _bound_told(t: Texts, e: Experiment, bound: float) -> list[str]:
     """Which tokens stand in the way of a perfect fit, and how low the loss can be at best."""
     from attention_core.neural.fitting import turns, twins
 
-    bound = lowest(e, head, target)
     same = [_named(t, e, places) for places in twins(e)]
     if turns(e):
         told = [t("pytorch.fit.twins_turned", tokens=tokens) for tokens in same]
