@@ -10,7 +10,7 @@ import numpy as np
 from attention_core import Experiment, ExperimentTrace
 from attention_core.arrays import FloatArray
 from attention_core.canvas import MAX_TOKENS
-from attention_core.rounding import sizes
+from attention_core.rounding import bounds, sizes
 from playground import narrate
 from playground.exhibit import Exhibit
 from playground.numerals import short, size
@@ -134,6 +134,16 @@ class Compared:
         of_weights, of_outputs = self.gaps()
         largest = max(1.0, *(_most(trace.attention.output) for trace in self.alone))
         return of_weights <= _ROUNDING and of_outputs <= _ROUNDING * largest
+
+    def is_within(self) -> bool:
+        """Whether rounding explains every difference."""
+        for index, (e, trace) in enumerate(zip(self.sentences, self.alone, strict=True)):
+            most, one = bounds(e, trace, "float64"), trace.attention
+            of_weights = np.abs(self.weights(index) - one.heads.weights) <= most.weights
+            of_outputs = np.abs(self.output(index) - one.output) <= most.output
+            if not (of_weights.all() and of_outputs.all()):
+                return False
+        return True
 
 
 def _most(values: FloatArray) -> float:
@@ -340,6 +350,8 @@ def _agreement(t: Texts, c: Compared) -> list[str]:
     of_weights, of_outputs = c.gaps()
     if c.are_same():
         return [t("pytorch.batch.same", weights=size(of_weights), outputs=size(of_outputs))]
+    if not c.is_within():
+        return [t("pytorch.batch.apart", weights=size(of_weights), outputs=size(of_outputs))]
     summed = [sizes(*each) for each in zip(c.sentences, c.alone, strict=True)]
     if of_weights > _ROUNDING:
         return [
