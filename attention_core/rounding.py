@@ -56,6 +56,31 @@ def bounds(e: Experiment, trace: ExperimentTrace, precision: Float) -> Bounds:
     return Bounds(*(getattr(theirs, name) + getattr(ours, name) for name in names))
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Sizes:
+    """What all numbers that make up another come to, by size: a sum of absolute values."""
+
+    scores: FloatArray  # (n_heads, n_tokens, n_tokens)
+    output: FloatArray  # (n_tokens, d_model or n_heads * d_k)
+
+
+def sizes(e: Experiment, trace: ExperimentTrace) -> Sizes:
+    """How large the numbers are that are added up, though they may cancel out.
+
+    Args:
+        e: What was computed.
+        trace: What it gave.
+    """
+    added = 0.0 if trace.positions is None else np.abs(trace.positions)
+    Q, K, V = ((np.abs(trace.X) + added) @ np.abs(getattr(e, name)) for name in _WEIGHTS)
+    if e.encoding == "rotary":
+        Q, K = _paired(Q), _paired(K)
+    bias = 0.0 if trace.bias is None else np.abs(trace.bias)
+    mixed = _merged(trace.attention.heads.weights @ V)  # (n_tokens, n_heads * d_k)
+    output = mixed if e.W_O is None else mixed @ np.abs(e.W_O)
+    return Sizes(Q @ np.swapaxes(K, -1, -2) * e.scale + bias, output)
+
+
 def _of_one(e: Experiment, trace: ExperimentTrace, precision: Float) -> Bounds:
     """The most by which a computation in this precision misses the exact numbers.
 

@@ -51,7 +51,7 @@ class View:
     done: float = 0.0  # from 0 to 1
     shown: Any = None  # what it told last
     result: Any = None  # what the work gave, when it is done
-    error: Exception | None = None  # why it failed
+    error: BaseException | None = None  # why it failed
 
     @property
     def is_active(self) -> bool:
@@ -69,7 +69,7 @@ class _Job:
     done: float = 0.0
     shown: Any = None
     result: Any = None
-    error: Exception | None = None
+    error: BaseException | None = None
     is_unwanted: bool = field(default=False)
 
 
@@ -109,7 +109,7 @@ class Jobs:
         key: Hashable = None,
         is_alone: bool = False,
     ) -> None:
-        """Let some work be done; a job of the same owner and name is stopped.
+        """Let some work be done; another job of the same owner and name is stopped.
 
         Args:
             owner: Whose it is.
@@ -120,8 +120,9 @@ class Jobs:
             is_alone: Whether nothing else may run beside it, as it measures time or memory.
         """
         with self._lock:
-            self._leave(owner, name)
             job = self._shared(key) or _Job(work, key, set(), is_alone)
+            if self._jobs.get((owner, name)) is not job:
+                self._leave(owner, name)
             job.owners.add(owner)
             self._beats[owner] = self._clock()
             self._jobs[owner, name] = job
@@ -158,17 +159,20 @@ class Jobs:
             if job.status == "waiting":
                 self._waiting.remove(job)
                 job.status = "stopped"
+                self._begin_waiting()  # it may have stood in the way of others
 
     def forget(self, owner: str, name: str) -> None:
         """Stop the job, and let nothing of it be seen again."""
         with self._lock:
             self._leave(owner, name)
+            self._begin_waiting()
 
     def close(self) -> None:
         """Stop all and wait until they have ended: a thread inside PyTorch at exit is a crash."""
         with self._lock:
             self._is_closed = True
-            self._waiting.clear()
+            while self._waiting:
+                self._waiting.popleft().status = "stopped"
             threads = [*self._running.values()]
         deadline = time.monotonic() + _LEAVE
         for thread in threads:
@@ -235,7 +239,12 @@ class Jobs:
             # A daemon, as Python would wait for any other before it lets `close` be called.
             thread = threading.Thread(target=self._run, args=(job,), daemon=True)
             self._running[job] = thread
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:  # the system has no thread left
+                del self._running[job]
+                job.status, job.error = "failed", error
+                _log.exception("a job could not begin")
 
     def _has_room(self) -> bool:
         """Whether the first of those who wait may run now."""
@@ -270,7 +279,7 @@ class Jobs:
             status = "done"
         except StoppedError:
             status = "stopped"
-        except Exception as error:
+        except BaseException as error:  # whatever it is, its place has to be given on
             job.error = error
             _log.exception("a job failed")
         with self._lock:

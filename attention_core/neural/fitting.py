@@ -15,18 +15,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from attention_core.arrays import BoolArray, FloatArray, check_broadcast, check_counts
 from attention_core.errors import ForbiddenError, NotFiniteError, RangeError
 from attention_core.experiment import Experiment
 from attention_core.neural.forward import Leaves, forward, leaves
+from attention_core.ties import least_divergence
 
 Pattern: TypeAlias = Literal["previous", "identity", "first", "uniform", "painted"]
 Beginning: TypeAlias = Literal["drawn", "own"]
 Cells: TypeAlias = Iterable[tuple[int, int]]
-
-_BY_PLACE = ("rotary", "alibi")  # scores of equal inputs differ, as their places do
 
 MOST_MOMENTS = 100  # that are kept of a fit
 _DIGITS = 4  # of the weights that are kept: what is looked at is what can be taken along
@@ -102,44 +102,56 @@ def forbidden(target: FloatArray, allowed: BoolArray) -> BoolArray:
 def least_loss(e: Experiment, head: int, target: FloatArray) -> float:
     """A loss that no W_Q and W_K can go below, from equal inputs alone.
 
-    Two tokens with the same inputs and the same keys allowed have the same row of weights, and two
-    keys with the same inputs get the same weight in every row. The best row for several targets is
-    their mean, evened out over equal keys. A token whose inputs are all 0 has the scores 0 whatever
-    the matrices are. Where positions are told by rotation or by distance, rows differ by
-    place, and only tokens of zeros are bound.
+    Two tokens with the same inputs score every key alike, and two keys with the same inputs get
+    the same score from every token; the mask and ALiBi may then tell them apart. A token whose
+    inputs are all 0 has the scores 0 whatever the matrices are. Where positions turn queries and
+    keys, that alone is left of it.
 
     Args:
         e: Gives inputs, mask and positions.
         head: From 0.
-        target: (n_tokens, n_tokens), rows that sum to 1 or are 0.
+        target: (n_tokens, n_tokens), rows that sum to 1 or are 0, and ask for nothing forbidden.
 
     Returns:
-        0 where nothing forbids a perfect fit, though more may stand in the way of one.
+        0, but for rounding, where nothing forbids a perfect fit, though more may stand in the way
+        of one.
     """
     asked = np.flatnonzero(target.sum(axis=-1) > 0)
     if not len(asked):
         return 0.0
-    inputs, allowed = e.trace().inputs, e.mask.allowed(e.n_tokens)
+    trace, allowed = e.trace(), e.mask.allowed(e.n_tokens)
     unmoved = replace(e, W_Q=np.zeros_like(e.W_Q)).trace().attention.heads.weights[head]
-    total, groups = 0.0, dict[object, list[int]]()
-    for row in asked.tolist():
-        if not inputs[row].any():
-            total += _divergence(target[row], unmoved[row])
-        elif e.encoding not in _BY_PLACE:
-            groups.setdefault((inputs[row].tobytes(), allowed[row].tobytes()), []).append(row)
-    for rows in groups.values():
-        shared = _evened(target[rows].mean(axis=0), inputs, allowed[rows[0]])
-        total += sum(_divergence(target[row], shared) for row in rows)
+    bias = np.zeros_like(unmoved) if trace.bias is None else trace.bias[head]
+    classes = _classes(e, trace.inputs)
+    total = 0.0
+    for one in np.unique(classes[asked]):
+        rows = asked[classes[asked] == one]
+        if trace.inputs[rows[0]].any():
+            total += least_divergence(target[rows], allowed[rows], bias[rows], classes)
+        else:
+            total += sum(_divergence(target[row], unmoved[row]) for row in rows)
     return total / len(asked)
 
 
+def _classes(e: Experiment, inputs: FloatArray) -> npt.NDArray[np.intp]:
+    """(n_tokens,): the same number for tokens whose scores are the same."""
+    if turns(e):
+        return np.where(inputs.any(axis=-1), np.arange(len(inputs)), -1)
+    _, classes = np.unique(inputs, axis=0, return_inverse=True)
+    return classes.reshape(-1)
+
+
+def turns(e: Experiment) -> bool:
+    """Whether positions turn queries and keys: one feature alone cannot be turned."""
+    return e.is_rotary and e.d_k > 1
+
+
 def twins(e: Experiment) -> list[list[int]]:
-    """The places of tokens that have the same inputs, where nothing else tells them apart."""
-    if e.encoding in _BY_PLACE:
-        return []
+    """The places of tokens that have the same inputs, though not zeros."""
     groups: dict[bytes, list[int]] = {}
     for place, row in enumerate(e.trace().inputs):
-        groups.setdefault(row.tobytes(), []).append(place)
+        if row.any():
+            groups.setdefault(row.tobytes(), []).append(place)
     return [places for places in groups.values() if len(places) > 1]
 
 
@@ -158,19 +170,11 @@ def loss_of(target: FloatArray, weights: FloatArray) -> float:
     return sum(_divergence(*pair) for pair in rows) / max(int(asked.sum()), 1)
 
 
-def _evened(row: FloatArray, inputs: FloatArray, allowed: BoolArray) -> FloatArray:
-    """The row with the same value on keys that have the same inputs."""
-    evened = row.copy()
-    for key in np.flatnonzero(allowed):
-        same = allowed & (inputs == inputs[key]).all(axis=-1)
-        evened[key] = row[same].mean()
-    return evened
-
-
 def _divergence(target: FloatArray, weights: FloatArray) -> float:
     asked = target > 0
     with np.errstate(divide="ignore"):
-        return float((target[asked] * np.log(target[asked] / weights[asked])).sum())
+        # Not the logarithm of a quotient, as 1 divided by the smallest float64 is infinite.
+        return float((target[asked] * (np.log(target[asked]) - np.log(weights[asked]))).sum())
 
 
 # --- the fit

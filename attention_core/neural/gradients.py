@@ -194,16 +194,20 @@ def at_width(
     drawn = rng.standard_normal((3, n_samples, d_model, d_k)) / np.sqrt(d_model)
     rows = rng.integers(n_tokens, size=n_samples)
     columns = rng.integers(d_k, size=n_samples)
+    each = torch.arange(n_samples)
 
     def learning(scale: float) -> Learning:
         weights = [torch.tensor(W, requires_grad=True) for W in drawn]
-        Q, K, V = (X @ W for W in weights)  # (n_samples, n_tokens, d_k) each
-        attended = attention_weights(Q, K, scale=scale)  # (n_samples, n_tokens, n_tokens)
-        cells = (attended @ V)[range(n_samples), rows, columns]  # (n_samples,)
+        W_Q, W_K, W_V = weights  # (n_samples, d_model, d_k) each
+        # Of all queries and values, these alone take part in the cell of each head.
+        Q = X[each, rows][:, None] @ W_Q  # (n_samples, 1, d_k)
+        V = X @ W_V[each, :, columns][:, :, None]  # (n_samples, n_tokens, 1)
+        attended = attention_weights(Q, X @ W_K, scale=scale)  # (n_samples, 1, n_tokens)
+        cells = attended @ V  # (n_samples, 1, 1)
         # No head shares a number with another, so the gradient of the sum holds that of each.
         slopes = torch.autograd.grad(cells.sum(), weights)
         norms = [slope.flatten(1).norm(dim=1).numpy() for slope in slopes]  # (n_samples,) each
-        largest = attended.detach()[range(n_samples), rows].amax(dim=-1)
+        largest = attended.detach().amax(dim=-1)
         medians = [float(np.median(norm)) for norm in norms]
         return Learning(
             W_Q=medians[0],

@@ -10,6 +10,7 @@ import numpy as np
 from attention_core import Experiment, ExperimentTrace
 from attention_core.arrays import FloatArray
 from attention_core.canvas import MAX_TOKENS
+from attention_core.rounding import bounds, sizes
 from playground import narrate
 from playground.exhibit import Exhibit
 from playground.numerals import short, size
@@ -64,7 +65,7 @@ def read(e: Experiment, text: str) -> Written:
     A line is split at spaces; a line in Chinese that has none, by dictionary. A line that the
     experiment gave is not split again, as its tokens may hold spaces.
     """
-    own = {_joined(words): words for words in own_lines(e)}
+    own = {_joined(words).strip(): words for words in own_lines(e)}
     found, are_cut = [], []
     for line in filter(None, map(str.strip, text.splitlines())):
         words, n_left_out = (own[line], 0) if line in own else _split(e, line)
@@ -133,6 +134,16 @@ class Compared:
         of_weights, of_outputs = self.gaps()
         largest = max(1.0, *(_most(trace.attention.output) for trace in self.alone))
         return of_weights <= _ROUNDING and of_outputs <= _ROUNDING * largest
+
+    def is_within(self) -> bool:
+        """Whether rounding explains every difference."""
+        for index, (e, trace) in enumerate(zip(self.sentences, self.alone, strict=True)):
+            most, one = bounds(e, trace, "float64"), trace.attention
+            of_weights = np.abs(self.weights(index) - one.heads.weights) <= most.weights
+            of_outputs = np.abs(self.output(index) - one.output) <= most.output
+            if not (of_weights.all() and of_outputs.all()):
+                return False
+        return True
 
 
 def _most(values: FloatArray) -> float:
@@ -339,13 +350,24 @@ def _agreement(t: Texts, c: Compared) -> list[str]:
     of_weights, of_outputs = c.gaps()
     if c.are_same():
         return [t("pytorch.batch.same", weights=size(of_weights), outputs=size(of_outputs))]
-    scores = max(_most(trace.attention.heads.scaled_scores) for trace in c.alone)
+    if not c.is_within():
+        return [t("pytorch.batch.apart", weights=size(of_weights), outputs=size(of_outputs))]
+    summed = [sizes(*each) for each in zip(c.sentences, c.alone, strict=True)]
+    if of_weights > _ROUNDING:
+        return [
+            t(
+                "pytorch.batch.rounded",
+                weights=size(of_weights),
+                outputs=size(of_outputs),
+                scores=short(max(_most(each.scores) for each in summed)),
+            )
+        ]
     return [
         t(
-            "pytorch.batch.rounded",
+            "pytorch.batch.rounded_outputs",
             weights=size(of_weights),
             outputs=size(of_outputs),
-            scores=short(scores),
+            summands=short(max(_most(each.output) for each in summed)),
         )
     ]
 

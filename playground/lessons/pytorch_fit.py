@@ -31,6 +31,7 @@ RATE, N_STEPS = 0.1, 400  # at first
 # A fit would be over before one has looked; so it takes a few seconds, however many steps.
 _PAUSE, _MOST_PAUSED = 0.012, 5.0
 _CLOSE = 1.01  # times the lowest loss that is possible: as good as there
+_ROUNDED = 0.01  # of the loss, or of 1: what rounding the matrices may change without a word
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -288,33 +289,38 @@ def found_before(t: Texts, task: Task) -> list[str]:
     e, head, target = start(task), task.head, task.target
     weights = e.trace().attention.heads.weights[head]
     loss, gap = loss_of(target, weights), float(np.abs(weights - target)[_asked(target)].max())
-    said = t("pytorch.fit.before", loss=short(loss) if np.isfinite(loss) else "∞", gap=short(gap))
-    return [said, *_bound_told(t, e, head, target)]
+    said = t("pytorch.fit.before", loss=_written(loss), gap=short(gap))
+    return [said, *_bound_told(t, e, lowest(e, head, target))]
 
 
 def found_after(t: Texts, course: "Course", moment: "Moment", *, is_running: bool) -> list[str]:
     """What gradient descent has reached, and why not more."""
+    from attention_core.neural.fitting import loss_of
+
     e, target = course.at(moment), course.target
     weights = e.trace().attention.heads.weights[course.head]
+    loss = loss_of(target, weights)  # of the board; the course has that before it was rounded
     gaps = np.where(_asked(target)[:, None], np.abs(weights - target), 0.0)
     place = int(gaps.max(axis=-1).argmax())
     said = t(
         "pytorch.fit.after",
         step=moment.step,
         first=short(course.losses[0]),
-        loss=short(moment.loss),
+        loss=_written(loss),
         gap=short(float(gaps.max())),
         token=_named(t, e, [place]),
     )
     if is_running:
         return [said]
-    told = _bound_told(t, e, course.head, target)
     bound = lowest(e, course.head, target)
+    told = _bound_told(t, e, bound)
+    if abs(loss - moment.loss) > _ROUNDED * max(1.0, moment.loss):
+        told.insert(0, t("pytorch.fit.rounded", loss=short(moment.loss)))
     if moment is not course.moments[-1]:
         return [said, *told]
     if bound > 0:
-        near = moment.loss <= _CLOSE * bound
-        told.append(t("pytorch.fit.at_bound") if near else t("pytorch.fit.above_bound"))
+        far = t("pytorch.fit.above_bound", d_k=e.d_k, d_model=e.d_model)
+        told.append(t("pytorch.fit.at_bound") if moment.loss <= _CLOSE * bound else far)
     elif gaps.max() > 0.1:
         told.append(t("pytorch.fit.unfinished", d_k=e.d_k, d_model=e.d_model))
     return [said, *told]
@@ -325,23 +331,36 @@ def lowest(e: Experiment, head: int, target: FloatArray) -> float:
     from attention_core.neural.fitting import least_loss
 
     bound = least_loss(e, head, target)
-    return bound if bound > 1e-12 else 0.0
+    return bound if bound > 1e-9 else 0.0
 
 
-def _bound_told(t: Texts, e: Experiment, head: int, target: FloatArray) -> list[str]:
+def _bound_told(t: Texts, e: Experiment, bound: float) -> list[str]:
     """Which tokens stand in the way of a perfect fit, and how low the loss can be at best."""
-    from attention_core.neural.fitting import twins
+    from attention_core.neural.fitting import turns, twins
 
-    bound = lowest(e, head, target)
-    if bound == 0:
-        return [t("pytorch.fit.no_bound")]
     told = [t("pytorch.fit.twins", tokens=_named(t, e, places)) for places in twins(e)]
-    told += [t("pytorch.fit.alike")] if told else []
+    if told:
+        told.append(_alike(t, e))
+    if bound == 0:
+        return told if turns(e) and told else [t("pytorch.fit.no_bound")]
     inputs = e.trace().inputs
     zeros = [place for place in range(e.n_tokens) if not inputs[place].any()]
     if zeros:
         told.append(t("pytorch.fit.zeros", tokens=_named(t, e, zeros)))
     return [*told, t("pytorch.fit.bound", bound=short(bound))]
+
+
+def _written(loss: float) -> str:
+    return short(loss) if np.isfinite(loss) else "∞"
+
+
+def _alike(t: Texts, e: Experiment) -> str:
+    """What follows for tokens with the same inputs."""
+    from attention_core.neural.fitting import turns
+
+    if turns(e):
+        return t("pytorch.fit.alike_turned")
+    return t("pytorch.fit.alike_alibi") if e.encoding == "alibi" else t("pytorch.fit.alike")
 
 
 def _asked(target: FloatArray) -> FloatArray:

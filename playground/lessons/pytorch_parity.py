@@ -288,12 +288,13 @@ def listed(t: Texts, e: Experiment, rows: list[int]) -> str:
 
 
 def _loose(t: Texts, p: Parity) -> list[str]:
-    """That the scores are too large for the precision, where they are."""
+    """That what makes up the scores is too large for the precision, where it is."""
+    from attention_core.rounding import sizes
+
     most = float(p.bounds.weights.max())
     if most < _LOOSE:
         return []
-    heads = p.trace.attention.heads
-    largest = float(np.abs(heads.biased_scores[heads.allowed]).max())
+    largest = float(sizes(p.experiment, p.trace).scores[p.trace.attention.heads.allowed].max())
     return [
         t(
             "pytorch.parity.loose",

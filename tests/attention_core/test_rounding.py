@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from attention_core import Experiment, Mask
-from attention_core.rounding import FLOATS, bounds
+from attention_core.rounding import FLOATS, bounds, sizes
 from tests.playground.experiments import SETTINGS, experiments
 
 NAMES = ("Q", "K", "V", "weights", "head_outputs", "output")
@@ -151,3 +151,31 @@ def test_numbers_that_vanish_in_float32_are_within_as_well(of_X, of_W):
 
     assert e.trace().attention.heads.Q.any()
     assert_within(e)
+
+
+@pytest.mark.parametrize("encoding", ["none", "alibi", "sinusoidal", "rotary"])
+def test_the_sizes_are_those_of_the_numbers_where_nothing_cancels_out(encoding):
+    e = replace(Experiment.from_preset("random"), encoding=encoding).with_output_projection(True)
+    e = replace(e, **{name: np.abs(getattr(e, name)) for name in ("X", "W_Q", "W_K", "W_V", "W_O")})
+    attention = e.trace().attention
+
+    of = sizes(e, e.trace())
+
+    if encoding == "none":
+        np.testing.assert_allclose(of.scores, attention.heads.biased_scores)
+        np.testing.assert_allclose(of.output, attention.output)
+    assert (of.scores >= np.abs(attention.heads.biased_scores) * (1 - 1e-12)).all()
+    assert (of.output >= np.abs(attention.output) * (1 - 1e-12)).all()
+
+
+def test_what_cancels_out_still_counts_in_the_sizes():
+    def of_one(number):
+        return np.full((1, 2, 1), number)
+
+    X = np.array([[3.0, -3.0]])
+    e = Experiment(("a",), X, of_one(1.0), of_one(2.0), of_one(5.0), is_scaled=False)
+    assert not e.trace().attention.output.any()
+
+    of = sizes(e, e.trace())
+
+    assert (of.scores.item(), of.output.item()) == (6 * 12, 30)

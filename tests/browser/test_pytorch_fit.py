@@ -72,7 +72,7 @@ def test_a_learner_starts_stops_leaves_comes_back_and_takes_the_result(page: Pag
     expect(page.get_by_text(re.compile("After step 1600"))).to_be_visible()
     bound = f"cannot go below {least_loss(REPEATED, 0, TARGET):.3g}"
     expect(page.get_by_text(bound)).to_be_visible()
-    expect(page.get_by_text("It has come as low as it can.")).to_be_visible()
+    expect(page.get_by_text("It has come within 1 % of that.")).to_be_visible()
     expect(back).not_to_be_visible()
 
     # What was found goes along to the Playground.

@@ -8,7 +8,7 @@ import pytest
 from playground import jobs as jobs_module
 from playground.jobs import GRACE, PATIENCE, Jobs
 
-WAIT = 20  # seconds that a condition may take on a busy machine
+WAIT = 1  # seconds that a condition may take on a busy machine
 
 
 class Clock:
@@ -214,6 +214,52 @@ def test_a_job_that_fails_says_so_and_lets_the_next_one_run(caplog):
         assert "a job failed" in caplog.text
 
 
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_whatever_a_work_raises_its_place_is_given_on(error):
+    def leave(tell):
+        raise error
+
+    with running() as (jobs, work):
+        held = work()
+        held.may_go_on.set()
+
+        jobs.start("ann", "fit", leave)
+        jobs.start("bob", "fit", held)
+
+        assert isinstance(until(jobs, "ann", "fit", "failed").error, error)
+        assert until(jobs, "bob", "fit", "done").result == "result"
+
+
+def test_a_job_for_which_there_is_no_thread_fails_and_holds_no_place(monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    with running() as (jobs, work):
+        held = work()
+        held.may_go_on.set()
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            jobs.start("ann", "fit", work())
+        jobs.start("bob", "fit", held)
+
+        assert isinstance(jobs.view("ann", "fit").error, RuntimeError)
+        assert until(jobs, "bob", "fit", "done").result == "result"
+
+
+@pytest.mark.parametrize("end", [Jobs.stop, Jobs.forget])
+def test_what_waited_behind_one_that_ends_before_its_turn_need_not_wait_longer(end):
+    with running(limit=2) as (jobs, work):
+        first, third = work(), work()
+        jobs.start("ann", "fit", first)
+        jobs.start("bob", "measure", work(), is_alone=True)
+        jobs.start("eve", "fit", third)
+
+        end(jobs, "bob", "measure")
+
+        assert third.has_begun.wait(WAIT)
+        assert not first.has_ended.is_set()
+
+
 # --- the same for all
 
 
@@ -228,6 +274,19 @@ def test_those_who_ask_for_the_same_share_one_job():
         held.may_go_on.set()
 
         assert until(jobs, "bob", "measure", "done").result == "result"
+        assert until(jobs, "ann", "measure", "done").result == "result"
+        assert unused.n_runs == 0
+
+
+def test_who_asks_again_for_what_runs_already_does_not_begin_anew():
+    with running() as (jobs, work):
+        held, unused = work(), work()
+        jobs.start("ann", "measure", held, key=(64, 8))
+        assert held.has_begun.wait(WAIT)
+
+        jobs.start("ann", "measure", unused, key=(64, 8))
+        held.may_go_on.set()
+
         assert until(jobs, "ann", "measure", "done").result == "result"
         assert unused.n_runs == 0
 
@@ -384,5 +443,6 @@ def test_at_the_end_all_are_stopped_and_awaited_and_none_begins():
 
         assert held.has_ended.is_set()
         assert until(jobs, "ann", "fit", "stopped").result is None
+        assert jobs.view("bob", "fit").status == "stopped"
         jobs.start("eve", "fit", waiting)
         assert waiting.n_runs == 0

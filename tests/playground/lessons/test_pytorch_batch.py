@@ -10,6 +10,7 @@ from attention_core import Experiment, Mask
 from attention_core.words import with_words
 from playground.lessons import pytorch_batch
 from playground.lessons.pytorch_batch import compared, found, own_lines, own_text, read
+from playground.numerals import size
 from playground.sentence import split
 from playground.texts import LANGUAGES, Texts
 from tests.playground.lessons.of_pytorch_batch import (
@@ -56,6 +57,8 @@ def test_tokens_that_hold_spaces_are_not_split_in_the_experiments_own_lines():
     e = SEVERAL.with_token_renamed(0, "New York").with_token_renamed(1, "苹果手机")
 
     assert read(e, own_text(e)).lines == tuple(own_lines(e))
+    led = replace(e, tokens=(" the", "cat ", *e.tokens[2:]))
+    assert read(led, own_text(led)).lines == tuple(own_lines(led))
     assert read(e, "New York now").lines == (("New", "York", "now"),)
     assert read(e, "苹果手机").lines == (("苹果手机",),)
 
@@ -256,24 +259,54 @@ def test_a_leak_that_softmax_makes_0_is_told_as_such(language):
     assert said[0] == t("pytorch.batch.vanishing")
 
 
+def moved(c, part, by=1e-6):
+    """As if one number of the batch had come out otherwise."""
+    numbers = getattr(c.batch, part).copy()
+    numbers[(0,) * numbers.ndim] += by
+    return replace(c, batch=replace(c.batch, **{part: numbers}))
+
+
 @every_language
-def test_a_difference_beyond_rounding_is_not_called_the_same(language):
+@pytest.mark.parametrize("part", ["weights", "output"])
+def test_a_difference_beyond_rounding_is_called_neither_the_same_nor_rounding(language, part):
     t = Texts(language)
-    c = compared(SEVERAL, own_lines(SEVERAL), is_masked=True)
-    moved = c.batch.output.copy()
-    moved[1, 0, 0] += 1e-6
-    c = replace(c, batch=replace(c.batch, output=moved))
+    c = moved(compared(SEVERAL, own_lines(SEVERAL), is_masked=True), part)
 
     said = found(t, c)
 
-    scores = max(
-        np.abs(with_words(SEVERAL, words).trace().attention.heads.scaled_scores).max()
-        for words in own_lines(SEVERAL)
-    )
     assert not c.are_same()
-    told = numbers(said[0])
-    assert pytest.approx(1e-6, rel=1e-2) in told
-    assert pytest.approx(scores, rel=5e-3) in told
+    weights, outputs = map(size, c.gaps())
+    assert said[0] == t("pytorch.batch.apart", weights=weights, outputs=outputs)
+
+
+@every_language
+def test_rounding_of_weights_is_put_down_to_what_makes_up_a_score(language):
+    X = SEVERAL.X.copy()
+    X[:, 1:] = 0
+    X[:, 1] = -X[:, 0]  # so that all scores cancel out
+    e = replace(SEVERAL, X=X, W_Q=1e6 + 0 * SEVERAL.W_Q, W_K=1e5 * SEVERAL.W_K)
+    t = Texts(language)
+
+    said = found(t, moved(compared(e, own_lines(e), is_masked=True), "weights"))
+
+    queries, keys = (np.abs(X) @ np.abs(W) for W in (e.W_Q, e.W_K))
+    scores = queries @ keys.swapaxes(-1, -2) / np.sqrt(2)
+    assert t("pytorch.batch.rounded").split("{weights}")[0] in said[0]
+    assert numbers(said[0])[-1] == pytest.approx(scores.max(), rel=5e-3)
+
+
+@every_language
+def test_rounding_of_outputs_is_put_down_to_what_makes_up_an_output(language):
+    W_V, W_O = 1e5 * SEVERAL.W_V, 1e5 * PROJECTED.W_O
+    W_V[1], W_O[2:] = W_V[0], -W_O[:2]  # so that all outputs cancel out
+    e = replace(SEVERAL, W_Q=0 * SEVERAL.W_Q, W_V=W_V, W_O=W_O)
+    t = Texts(language)
+
+    said = found(t, moved(compared(e, own_lines(e), is_masked=True), "output"))
+
+    means = [np.abs(e.X[:n]).mean(axis=0) @ np.abs(W_V[0]) for n in (5, 3, 1)]
+    outputs = [np.hstack([mean, mean]) @ np.abs(W_O) for mean in means]
+    assert numbers(said[0])[-1] == pytest.approx(np.max(outputs), rel=5e-3)
 
 
 def test_nothing_is_wasted_where_all_are_equally_long():

@@ -269,7 +269,7 @@ def test_after_the_fit_it_says_how_far_it_came(language):
         "pytorch.fit.after",
         step=3,
         first=short(course.losses[0]),
-        loss=short(moment.loss),
+        loss=short(loss_of(course.target, weights_of(course.at(moment)))),
         gap=short(float(gaps.max())),
         token=token,
     )
@@ -284,8 +284,45 @@ def test_it_says_whether_the_lowest_loss_is_reached():
     between = pytorch_fit.found_after(t, long, long.moments[3], is_running=False)
 
     assert reached[-1] == t("pytorch.fit.at_bound")
-    assert not_yet[-1] == t("pytorch.fit.above_bound")
+    assert not_yet[-1] == t("pytorch.fit.above_bound", d_k=2, d_model=3)
     assert between[-1] == t("pytorch.fit.bound", bound=short(0.8317766))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "key", "has_bound"),
+    [
+        ("none", "pytorch.fit.alike", True),
+        ("alibi", "pytorch.fit.alike_alibi", True),
+        ("rotary", "pytorch.fit.alike_turned", False),
+    ],
+)
+@every_language
+def test_what_positions_leave_of_equal_inputs_is_said(language, encoding, key, has_bound):
+    t, e = Texts(language), replace(REPEATED, encoding=encoding)
+
+    first, second, alike, *bound = pytorch_fit.found_before(t, asked(e))[1:]
+
+    comma = t("narrate.comma")
+    the, cat = ["“the \\(1\\)”", "“the \\(4\\)”"], ["“cat \\(2\\)”", "“cat \\(5\\)”"]
+    assert first == t("pytorch.fit.twins", tokens=comma.join(the))
+    assert second == t("pytorch.fit.twins", tokens=comma.join(cat))
+    assert alike == t(key)
+    assert len(bound) == has_bound
+
+
+@every_language
+def test_the_loss_is_that_of_the_weights_beside_it_however_much_rounding_changes(language):
+    t = Texts(language)
+    tiny = replace(CAT, X=1e5 * CAT.X, W_Q=4e-5 * CAT.W_Q, W_K=4e-5 * CAT.W_K)
+    course = course_of(asked(tiny, begin="own"), 1)
+    moment = course.moments[0]
+    loss = loss_of(course.target, weights_of(course.at(moment)))
+    assert abs(loss - moment.loss) > 0.1
+
+    said, told, *_ = pytorch_fit.found_after(t, course, moment, is_running=False)
+
+    assert short(loss) in said
+    assert told == t("pytorch.fit.rounded", loss=short(moment.loss))
 
 
 def test_a_pattern_that_was_not_found_without_a_bound_is_said_so():
