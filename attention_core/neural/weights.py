@@ -28,6 +28,7 @@ from attention_core.neural.layers import MultiHeadAttention, SelfAttention
 State: TypeAlias = Mapping[str, Tensor]
 """The weights of an `nn.MultiheadAttention` under its own names."""
 
+_BLANK = "meta"  # layers made there draw no numbers, which come from a generator of all threads
 _OURS = {"in_proj_weight": "in_proj.weight", "in_proj_bias": "in_proj.bias"}  # else the same names
 
 
@@ -83,18 +84,19 @@ def to_state(e: Experiment, *, dtype: torch.dtype = torch.float64) -> dict[str, 
 
 def to_torch(e: Experiment, *, dtype: torch.dtype = torch.float64) -> nn.MultiheadAttention:
     """PyTorch's own layer with the experiment's weights, in eval mode, batch first."""
-    fit = Fit.of(e)
-    layer = nn.MultiheadAttention(
-        fit.embed_dim, e.n_heads, bias=False, batch_first=True, dtype=dtype
-    )
-    layer.load_state_dict(to_state(e, dtype=dtype))
+    with torch.device(_BLANK):
+        layer = nn.MultiheadAttention(
+            Fit.of(e).embed_dim, e.n_heads, bias=False, batch_first=True, dtype=dtype
+        )
+    layer.load_state_dict(to_state(e, dtype=dtype), assign=True)
     return layer.eval()
 
 
 def to_multi_head(e: Experiment, *, dtype: torch.dtype = torch.float64) -> MultiHeadAttention:
     """Our layer with the experiment's weights, in eval mode."""
-    layer = MultiHeadAttention(Fit.of(e).embed_dim, e.n_heads, bias=False).to(dtype)
-    layer.load_state_dict(to_ours(to_state(e, dtype=dtype)))
+    with torch.device(_BLANK):
+        layer = MultiHeadAttention(Fit.of(e).embed_dim, e.n_heads, bias=False).to(dtype)
+    layer.load_state_dict(to_ours(to_state(e, dtype=dtype)), assign=True)
     return layer.eval()
 
 
@@ -107,9 +109,10 @@ def to_self_attention(e: Experiment, *, dtype: torch.dtype = torch.float64) -> S
     if e.n_heads != 1:
         raise RangeError("n_heads", e.n_heads, 1, 1)
     blocks = to_state(e, dtype=dtype)["in_proj_weight"].chunk(3)
-    layer = SelfAttention(Fit.of(e).embed_dim).to(dtype)
+    with torch.device(_BLANK):
+        layer = SelfAttention(Fit.of(e).embed_dim).to(dtype)
     names = ("query.weight", "key.weight", "value.weight")
-    layer.load_state_dict(dict(zip(names, blocks, strict=True)))
+    layer.load_state_dict(dict(zip(names, blocks, strict=True)), assign=True)
     return layer.eval()
 
 

@@ -153,6 +153,15 @@ def test_layers_come_in_eval_mode_and_in_the_precision_that_is_asked_for():
 # --- and back
 
 
+def test_to_make_a_layer_moves_no_random_number_of_others():
+    state = torch.random.get_rng_state()
+
+    for make in (to_torch, to_multi_head, to_self_attention):
+        make(RANDOM)
+
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
 @every_experiment
 def test_weights_come_back_from_every_layer(e):
     other = scrambled(e)
