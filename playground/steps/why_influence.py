@@ -20,7 +20,8 @@ def draw(t: Texts) -> None:
     figure = why_influence.curves(t, found, shell.theme())
     lesson.plot(f"{INFLUENCE}.curves", figure, t("why_attention.influence.alt"))
     st.table(why_influence.table(t, found))
-    lesson.found(t, *why_influence.influence_found(t, found, settings, view))
+    said = why_influence.influence_found(t, found, settings, view)
+    lesson.found(t, *said, is_changing=view.is_active)
 
 
 def draw_settings(t: Texts) -> why_influence.Settings:
