@@ -1,7 +1,9 @@
 """Query, key and value in words, with examples that are computed."""
 
+import streamlit as st
+
 from attention_core import Experiment
-from playground import lesson, session
+from playground import catalog, lesson, session
 from playground.lessons import why_words
 from playground.texts import Texts
 
@@ -21,17 +23,22 @@ def draw(t: Texts) -> None:
 
 
 def draw_take(t: Texts, name: str) -> None:
-    """The way to make an example the current experiment."""
+    """The way to make an example the current experiment, and then to the Playground."""
     is_taken = why_words.is_taken(session.experiment(), name)
     label = t("why_attention.words.taken") if is_taken else t("why_attention.words.take")
-    lesson.press(
-        label,
-        ":material/science:",
-        take,
-        name,
-        key="why_attention.words.take",
-        is_disabled=is_taken,
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        lesson.press(
+            label,
+            ":material/check:" if is_taken else ":material/science:",
+            take,
+            name,
+            key="why_attention.words.take",
+            is_disabled=is_taken,
+        )
+        if is_taken:
+            playground = catalog.lesson("playground")
+            go = t("why_attention.words.go")
+            st.page_link(playground.file, label=go, icon=playground.icon)
 
 
 def take(name: str) -> None:

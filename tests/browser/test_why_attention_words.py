@@ -55,7 +55,7 @@ def test_a_learner_follows_the_cat_and_then_both_apples(lesson):
     # It goes along to the Playground, where a neighbour can be changed.
     lesson.press(EN("why_attention.words.take"))
     expect(page.get_by_role("button", name=EN("why_attention.words.taken"))).to_be_disabled()
-    lesson.visit("Playground", EN("lesson.playground.question"))
+    lesson.visit(EN("why_attention.words.go"), EN("lesson.playground.question"))
     assert to_plain(lesson.experiment()) == to_plain(Experiment.from_preset("apple_fruit"))
     lesson.type("X", 2, 4, "0")  # nothing to eat any more
     output = lesson.experiment().trace().attention.output[3]
