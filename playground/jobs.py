@@ -111,6 +111,8 @@ class Jobs:
     ) -> None:
         """Let some work be done; a job of the same owner and name is stopped.
 
+        Where that one is at the same already, by its key, it goes on: a button is pressed twice.
+
         Args:
             owner: Whose it is.
             name: Of the job.
@@ -120,10 +122,12 @@ class Jobs:
             is_alone: Whether nothing else may run beside it, as it measures time or memory.
         """
         with self._lock:
+            self._beats[owner] = self._clock()
+            if self._is_at(owner, name, key):
+                return
             self._leave(owner, name)
             job = self._shared(key) or _Job(work, key, set(), is_alone)
             job.owners.add(owner)
-            self._beats[owner] = self._clock()
             self._jobs[owner, name] = job
             if job.status == "waiting" and job not in self._waiting:
                 self._waiting.append(job)
@@ -188,6 +192,13 @@ class Jobs:
         is_stopping = job.is_unwanted and job.status == "running"
         status: Status = "stopped" if is_stopping else job.status
         return View(name, status, n_before, job.done, job.shown, job.result, job.error)
+
+    def _is_at(self, owner: str, name: str, key: Hashable) -> bool:
+        """Whether the owner's job of this name waits or runs for this key."""
+        job = self._jobs.get((owner, name))
+        if job is None or key is None or job.key != key or job.is_unwanted:
+            return False
+        return job.status in ("waiting", "running")
 
     def _shared(self, key: Hashable) -> _Job | None:
         """A job that does the same, or has done it."""

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from playground import lesson, running, shell
+from playground import lesson, shell
 from playground.lessons import why_influence
 from playground.texts import Texts
 
@@ -32,9 +32,8 @@ def draw_settings(t: Texts) -> why_influence.Settings:
             for id, label, options, default, help in why_influence.inputs(t)
         ]
         settings = why_influence.Settings(*chosen)
-        label, is_disabled = t("why_attention.influence.measure"), running.is_active(INFLUENCE)
-        icon = ":material/straighten:"
-        lesson.press(label, icon, start_influence, settings, is_disabled=is_disabled)
+        label, icon = t("why_attention.influence.measure"), ":material/straighten:"
+        lesson.press(label, icon, start_influence, settings)
     return settings
 
 
