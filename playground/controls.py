@@ -14,7 +14,7 @@ from attention_core import PRESETS, Experiment, is_untouched, to_plain
 from attention_core.canvas import MAX_D_K, MAX_D_MODEL, MAX_HEADS, MAX_SEED
 from attention_core.experiment import MASK_KINDS
 from attention_core.presets import ENCODINGS
-from playground import sentence_form, session, take_away
+from playground import parts, sentence_form, session, take_away
 from playground.parts import BOARD, answering
 from playground.texts import Texts, small
 
@@ -218,7 +218,7 @@ def _slider(
         key=name,
         help=t(f"control.{name}_help"),
         on_change=answering(_commit, on=on),
-        args=(name, change, moves_cells),
+        args=(name, change, moves_cells, on),
     )
 
 
@@ -271,17 +271,17 @@ def _explanation(text: str) -> None:
 
 def _seed_widget(key: str) -> None:
     """Write a widget's value from the experiment."""
-    st.session_state[key] = st.session_state[_DRAWN][key]
+    parts.write(key, st.session_state[_DRAWN][key])
 
 
-def _commit(key: str, change: Change, moves_cells: bool = False) -> None:
+def _commit(key: str, change: Change, moves_cells: bool = False, on: str = "") -> None:
     """Commit a widget's value, if it is another one than was drawn.
 
     A late message of a page that was left makes Streamlit call the callbacks of all its
     widgets, changed or not.
     """
     value, drawn = st.session_state[key], st.session_state[_DRAWN]
-    if value == drawn.get(key):
+    if value == drawn.get(key) or parts.is_echo(key, value, on=on):
         return
     drawn[key] = value
     if value is not None:

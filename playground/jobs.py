@@ -111,6 +111,8 @@ class Jobs:
     ) -> None:
         """Let some work be done; another job of the same owner and name is stopped.
 
+        Where that one is at the same already, by its key, it goes on: a button is pressed twice.
+
         Args:
             owner: Whose it is.
             name: Of the job.
@@ -120,11 +122,11 @@ class Jobs:
             is_alone: Whether nothing else may run beside it, as it measures time or memory.
         """
         with self._lock:
+            self._beats[owner] = self._clock()
             job = self._shared(key) or _Job(work, key, set(), is_alone)
             if self._jobs.get((owner, name)) is not job:
                 self._leave(owner, name)
             job.owners.add(owner)
-            self._beats[owner] = self._clock()
             self._jobs[owner, name] = job
             if job.status == "waiting" and job not in self._waiting:
                 self._waiting.append(job)

@@ -107,10 +107,21 @@ def plot(key: str, figure: Figure, alt: str) -> None:
     st.plotly_chart(figure, key=key, theme=None, config=figures.config(), alt=alt)
 
 
-def found(t: Texts, *sentences: str) -> None:
-    """What was measured, in sentences made from the numbers."""
+def found(t: Texts, *sentences: str, is_changing: bool = False) -> None:
+    """What was measured, in sentences made from the numbers.
+
+    Args:
+        t: The reader's language.
+        sentences: What was measured.
+        is_changing: Whether it changes by itself, as a job goes on. A screen reader reads aloud
+            what changes in Streamlit's box, which nobody could follow twice a second.
+    """
     between = "" if t.language == "zh" else " "
-    st.info(t("exhibit.found", what=between.join(sentences)), icon=":material/straighten:")
+    said, icon = t("exhibit.found", what=between.join(sentences)), ":material/straighten:"
+    if is_changing:
+        st.container(border=True).markdown(f"{icon} {said}")
+    else:
+        st.info(said, icon=icon)
 
 
 # --- what takes its time
@@ -201,7 +212,7 @@ def choose(
         required=True,
         help=help,
         label_visibility="visible" if is_label_shown else "collapsed",
-        **_kept(key, chosen, then),
+        **_kept(key, chosen, then, made_of=(*options.items(),)),
     )
     return chosen
 
@@ -231,7 +242,7 @@ def choose_for(
         format_func=options.__getitem__,
         required=value is not None,
         help=help,
-        **_acting(key, value, commit),
+        **_acting(key, value, commit, made_of=(*options.items(),)),
     )
 
 
@@ -253,7 +264,7 @@ def choose_several(
         selection_mode="multi",
         format_func=options.__getitem__,
         help=help,
-        **_kept(key, chosen, then),
+        **_kept(key, chosen, then, made_of=(*options.items(),)),
     )
     return chosen
 
@@ -283,7 +294,7 @@ def slide(
         high,
         step=step,
         help=help,
-        **_kept(key, value, then),
+        **_kept(key, value, then, made_of=(low, high, step)),
     )
     return value
 
@@ -304,7 +315,7 @@ def slide_along(
         list(options),
         format_func=options.__getitem__,
         help=help,
-        **_kept(key, value),
+        **_kept(key, value, made_of=(*options.items(),)),
     )
     return value
 
@@ -320,7 +331,7 @@ def number(
         high,
         value=None,  # emptied, it is None and changes nothing
         help=help,
-        **_kept(key, value),
+        **_kept(key, value, made_of=(low, high)),
     )
     return value
 
@@ -338,7 +349,7 @@ def write(
         height=_AROUND + n_lines * _LINE,
         max_chars=most,
         help=help,
-        **_kept(key, value),
+        **_kept(key, value, made_of=(most, n_lines)),
     )
     return value
 
@@ -371,9 +382,15 @@ def press(
     )
 
 
-def _kept(key: str, value: Any, then: Callable[[], None] | None = None) -> dict[str, Any]:
+def _kept(
+    key: str,
+    value: Any,
+    then: Callable[[], None] | None = None,
+    *,
+    made_of: tuple[Any, ...] = (),
+) -> dict[str, Any]:
     """What makes an input show this value, and keep another one in the session under its key."""
-    return _acting(key, value, partial(_keep, key, then))
+    return _acting(key, value, partial(_keep, key, then), made_of=made_of)
 
 
 def _keep(key: str, then: Callable[[], None] | None, value: Any) -> None:
@@ -382,9 +399,14 @@ def _keep(key: str, then: Callable[[], None] | None, value: Any) -> None:
         then()
 
 
-def _acting(key: str, value: T | None, act: Callable[[T], None]) -> dict[str, Any]:
-    """What makes an input show this value, and act on another one."""
-    st.session_state[key] = value
+def _acting(
+    key: str, value: T | None, act: Callable[[T], None], *, made_of: tuple[Any, ...] = ()
+) -> dict[str, Any]:
+    """What makes an input show this value, and act on another one.
+
+    What it is `made_of` beside is as for `parts.write`.
+    """
+    parts.write(key, value, *made_of)
     st.session_state.setdefault(_SHOWN, {})[key] = value
     return {
         "key": key,
@@ -399,7 +421,7 @@ def _act(key: str, act: Callable[[Any], None]) -> None:
     A late message of a page that was left calls this for all its inputs, changed or not.
     """
     value, shown = st.session_state.get(key), st.session_state.get(_SHOWN, {})
-    if value is None or value == shown.get(key):
+    if value is None or value == shown.get(key) or parts.is_echo(key, value, on=BOARD):
         return
     shown[key] = value
     act(value)

@@ -22,11 +22,13 @@ BOARD = "board"
 PAGE = "page"  # all that stands beside the parts
 
 _DRAWN = "parts"  # for each part, what tells what it shows, and what it has shown
+_WRITTEN = "written"  # for each input, what it was made of when, and what it showed before
 
 
 def begin_page() -> None:
     """The whole page is being drawn, and has no parts so far."""
-    st.session_state[_DRAWN] = {"of": _page(), "parts": {}, "has_board": False}
+    drawn = {"of": _page(), "parts": {}, "has_board": False, "is_polled": False}
+    st.session_state[_DRAWN] = drawn
 
 
 def note(name: str, shows: Shows) -> None:
@@ -47,9 +49,56 @@ def note_board() -> None:
     st.session_state[_DRAWN]["has_board"] = True
 
 
+def note_polling() -> None:
+    """A part is being drawn that will be drawn again and again."""
+    st.session_state[_DRAWN]["is_polled"] = True
+
+
 def is_board_drawn() -> bool:
     """Whether the board's part has a board in it."""
     return bool(st.session_state[_DRAWN]["has_board"])
+
+
+def write(key: str, value: Any, *made_of: Any) -> None:
+    """Let an input show this value, before it is drawn.
+
+    A part that is drawn again and again leaves an input alone that shows it already, or would
+    take a slider out of the hand that is pulling it.
+
+    Args:
+        key: Of the input.
+        value: What it shall show.
+        made_of: What it is made of beside, such as its options: made of others it is a new one.
+    """
+    state = st.session_state
+    made, run, _ = state.setdefault(_WRITTEN, {}).get(key, (None, 0, None))
+    is_there = key in state
+    is_right = is_there and state[key] == value
+    if not (is_right and _is_alone() and (made, run) == (made_of, session.run() - 1)):
+        before = state[key] if is_there and not is_right and _is_polled() else None
+        state[key] = value
+    else:
+        before = None  # so the browser has heard of it
+    state[_WRITTEN][key] = (made_of, session.run(), before)
+
+
+def is_echo(key: str, value: Any, *, on: str = "") -> bool:
+    """Whether an input is said to be set to what it only showed before.
+
+    A part that polls sends what all inputs show along, maybe before the browser has heard to
+    what they were set meanwhile: an undo would be undone. But who sets an input asks for the
+    whole page, or for the part on which it stands; there, what it showed last is not believed
+    until the browser has heard.
+
+    Args:
+        key: Of the input.
+        value: What it is said to be set to.
+        on: The part on which it stands.
+    """
+    if not (_is_alone() and _is_polled()):
+        return False
+    _, _, before = st.session_state.get(_WRITTEN, {}).get(key, (None, 0, None))
+    return not on or (before is not None and value == before)
 
 
 def while_open(section: str) -> Shows:
@@ -126,6 +175,17 @@ def _said(shows: Shows) -> Any:
 def _is_here() -> bool:
     """Whether the page is there still: who leaves it sends what was typed last along."""
     return bool(st.session_state.get(_DRAWN, {}).get("of") == _page())
+
+
+def _is_alone() -> bool:
+    """Whether parts alone are asked for, not the whole page."""
+    context = get_script_run_ctx()
+    return bool(context and context.fragment_ids_this_run)
+
+
+def _is_polled() -> bool:
+    """Whether the page has a part that is drawn again and again."""
+    return bool(st.session_state.get(_DRAWN, {}).get("is_polled"))
 
 
 def _page() -> str:

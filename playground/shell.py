@@ -149,6 +149,8 @@ def part(
             session.count_run()
         with _calm(name):
             parts.note(name, shows)
+            if run_every:
+                parts.note_polling()
             draw(Texts(session.language()))
 
     fragment()
@@ -191,9 +193,15 @@ def _language_control(t: Texts) -> None:
         key="language",
         required=True,
         label_visibility="collapsed",
-        on_change=lambda: session.speak(st.session_state["language"]),
+        on_change=_speak,
         width="stretch",
     )
+
+
+def _speak() -> None:
+    chosen = st.session_state["language"]
+    if not parts.is_echo("language", chosen):
+        session.speak(chosen)
 
 
 def _notice(t: Texts, place: DeltaGenerator) -> None:

@@ -30,7 +30,7 @@ def draw(t: Texts) -> None:
             t, fit.start(task), task.head, task.target, is_paintable=task.is_painted
         )
         lesson.show(t, exhibit)
-        lesson.found(t, *fit.found_before(t, task))
+        lesson.found(t, *fit.found_before(t, task), is_changing=is_running)
 
 
 def draw_task(t: Texts, task: fit.Task) -> None:
@@ -73,7 +73,8 @@ def draw_course(t: Texts, course: "Course", task: fit.Task, *, is_running: bool)
     lesson.show(t, exhibit)
     figure = fit.curve(t, course, moment.step, shell.theme())
     lesson.plot(f"{FIT}.curve", figure, t("pytorch.fit.curve_alt"))
-    lesson.found(t, *fit.found_after(t, course, moment, is_running=is_running))
+    said = fit.found_after(t, course, moment, is_running=is_running)
+    lesson.found(t, *said, is_changing=is_running)
 
 
 def draw_take(t: Texts, head: int, moment: "Moment") -> None:

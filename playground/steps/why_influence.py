@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from playground import lesson, running, shell
+from playground import lesson, shell
 from playground.lessons import why_influence
 from playground.texts import Texts
 
@@ -20,7 +20,8 @@ def draw(t: Texts) -> None:
     figure = why_influence.curves(t, found, shell.theme())
     lesson.plot(f"{INFLUENCE}.curves", figure, t("why_attention.influence.alt"))
     st.table(why_influence.table(t, found))
-    lesson.found(t, *why_influence.influence_found(t, found, settings, view))
+    said = why_influence.influence_found(t, found, settings, view)
+    lesson.found(t, *said, is_changing=view.is_active)
 
 
 def draw_settings(t: Texts) -> why_influence.Settings:
@@ -31,9 +32,8 @@ def draw_settings(t: Texts) -> why_influence.Settings:
             for id, label, options, default, help in why_influence.inputs(t)
         ]
         settings = why_influence.Settings(*chosen)
-        label, is_disabled = t("why_attention.influence.measure"), running.is_active(INFLUENCE)
-        icon = ":material/straighten:"
-        lesson.press(label, icon, start_influence, settings, is_disabled=is_disabled)
+        label, icon = t("why_attention.influence.measure"), ":material/straighten:"
+        lesson.press(label, icon, start_influence, settings)
     return settings
 
 

@@ -23,20 +23,22 @@ def draw(t: Texts) -> None:
 
 
 def draw_take(t: Texts, name: str) -> None:
-    """The way to make an example the current experiment."""
+    """The way to make an example the current experiment, and then to the Playground."""
     is_taken = why_words.is_taken(session.experiment(), name)
     label = t("why_attention.words.taken") if is_taken else t("why_attention.words.take")
-    lesson.press(
-        label,
-        ":material/check:" if is_taken else ":material/input:",
-        take,
-        name,
-        key="why_attention.words.take",
-        is_disabled=is_taken,
-    )
-    if is_taken:
-        playground = catalog.lesson("playground")
-        st.page_link(playground.file, label=t("why_attention.words.go"), icon=playground.icon)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        lesson.press(
+            label,
+            ":material/check:" if is_taken else ":material/input:",
+            take,
+            name,
+            key="why_attention.words.take",
+            is_disabled=is_taken,
+        )
+        if is_taken:
+            playground = catalog.lesson("playground")
+            go = t("why_attention.words.go")
+            st.page_link(playground.file, label=go, icon=playground.icon)
 
 
 def take(name: str) -> None:

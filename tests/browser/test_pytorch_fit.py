@@ -32,13 +32,21 @@ def step_of(text: str) -> int:
     return int(re.search(r"Step (\d+)", text).group(1))
 
 
+def slide_to_most(playground: Playground) -> None:
+    """Ask for as many steps as there can be, so that it takes a while."""
+    playground.slide("Steps", "ArrowRight", times=2)
+
+
+def start(page: Page) -> None:
+    """Start, and wait until it runs, after whatever other tests have left in the queue."""
+    button(page, "Start").focus()
+    page.keyboard.press("Enter")
+    expect(bar(page)).to_be_visible(timeout=60_000)
+
+
 def test_a_learner_starts_stops_leaves_comes_back_and_takes_the_result(page: Page, server: Server):
     playground = opened(page, server)
-    steps = page.get_by_role("group", name="Steps").get_by_role("slider")
-    steps.focus()
-    for _ in range(2):
-        with playground.one_run():
-            page.keyboard.press("ArrowRight")
+    slide_to_most(playground)
 
     # It starts by the keyboard, and moves while one watches.
     button(page, "Start").focus()
@@ -114,13 +122,51 @@ def test_a_target_is_painted_by_mouse_and_keyboard(page: Page, server: Server):
 def test_the_server_ends_cleanly_while_a_fit_runs(browser: Browser, tmp_path):
     with Server(tmp_path / "log.txt") as own, browser.new_page(locale="en-US") as page:
         playground = opened(page, own)
-        steps = page.get_by_role("group", name="Steps").get_by_role("slider")
-        steps.focus()
-        for _ in range(2):
-            with playground.one_run():
-                page.keyboard.press("ArrowRight")
+        slide_to_most(playground)
         button(page, "Start").click()
         expect(bar(page)).to_be_visible()
 
         assert own.stop() == 0
     assert "Traceback" not in own.log.read_text()
+
+
+def test_a_poll_takes_nothing_out_of_the_hand_and_reads_nothing_aloud(page: Page, server: Server):
+    playground = opened(page, server)
+    slide_to_most(playground)
+    start(page)
+    expect(page.get_by_text(re.compile("Measured: After step"))).to_be_visible()
+    assert page.locator("[role=status]", has_text="After step").count() == 0
+
+    # A slider of the sidebar is pulled, more slowly than the page looks at the job.
+    width = page.get_by_role("group", name="Width d_model").get_by_role("slider")
+    width.scroll_into_view_if_needed()
+    box = width.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    for _ in range(4):
+        before = page.locator("html").get_attribute("data-run")
+        page.mouse.move(box["x"] + box["width"] / 2 + 40, box["y"] + box["height"] / 2)
+        expect(page.locator("html")).not_to_have_attribute("data-run", before)
+    wanted = width.input_value()
+    page.mouse.up()
+    expect(button(page, "Start")).to_be_visible(timeout=60_000)
+    playground.settle()
+
+    assert int(wanted) != REPEATED.d_model
+    assert playground.experiment().d_model == int(wanted)
+
+
+def test_the_focus_stays_on_stop_while_the_page_looks_at_the_job(page: Page, server: Server):
+    playground = opened(page, server)
+    slide_to_most(playground)
+    start(page)
+    button(page, "Stop").focus()
+
+    for _ in range(3):
+        before = page.locator("html").get_attribute("data-run")
+        expect(page.locator("html")).not_to_have_attribute("data-run", before)
+        expect(button(page, "Stop")).to_be_focused()
+
+    page.keyboard.press("Enter")
+    expect(button(page, "Start")).to_be_visible()
+    playground.settle()

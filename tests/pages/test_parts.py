@@ -1,5 +1,7 @@
 """A change runs and draws only what it makes stale, and all of that."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from attention_core import Experiment
@@ -191,3 +193,81 @@ def test_who_leaves_a_page_is_not_called_back(monkeypatch):
 
     assert changes == ["typed last"]
     assert reruns == []
+
+
+@pytest.fixture
+def polled(monkeypatch):
+    """A page with a part that polls; calling it begins a run of that part, or of the page."""
+    state = {"parts": {"is_polled": True}}
+    monkeypatch.setattr(parts.st, "session_state", state)
+
+    def run(number, *, is_whole=False):
+        monkeypatch.setattr(parts.session, "run", lambda: number)
+        asked = None if is_whole else ["the part"]
+        context = SimpleNamespace(fragment_ids_this_run=asked)
+        monkeypatch.setattr(parts, "get_script_run_ctx", lambda: context)
+
+    run.state = state
+    run(1, is_whole=True)
+    return run
+
+
+class Noting(dict):
+    """Notes what is written into it."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.written = []
+
+    def __setitem__(self, key, value):
+        self.written.append(key)
+        super().__setitem__(key, value)
+
+
+def test_a_part_that_polls_leaves_an_input_alone_that_is_right(monkeypatch, polled):
+    state = Noting(polled.state)
+    monkeypatch.setattr(parts.st, "session_state", state)
+    parts.write("d_k", 3, 1, 8)
+
+    polled(2)
+    state.written.clear()
+    parts.write("d_k", 3, 1, 8)
+    assert state.written == []
+
+    polled(3)
+    parts.write("d_k", 3, 1, 4)  # made of something else, it is a new one and stands anywhere
+    assert state.written == ["d_k"]
+
+    polled(5)
+    state.written.clear()
+    parts.write("d_k", 3, 1, 4)  # was not drawn in the run before, and is a new one, too
+    assert state.written == ["d_k"]
+
+    polled(6, is_whole=True)
+    state.written.clear()
+    parts.write("d_k", 3, 1, 4)
+    assert state.written == ["d_k"]
+
+
+def test_what_a_poll_says_of_an_input_outside_of_it_is_not_believed(polled):
+    parts.write("mask", ["causal"])
+
+    assert not parts.is_echo("mask", [])  # a hand asks for the whole page
+    polled(2)
+    assert parts.is_echo("mask", [])
+    polled.state["parts"]["is_polled"] = False
+    assert not parts.is_echo("mask", [])
+
+
+def test_what_an_input_showed_before_is_not_believed_until_the_browser_has_heard(polled):
+    parts.write("d_k", 3)
+    polled.state["d_k"] = 5  # as set by hand
+    polled(2)
+    parts.write("d_k", 3)  # and undone
+
+    assert parts.is_echo("d_k", 5, on=parts.BOARD)
+    assert not parts.is_echo("d_k", 4, on=parts.BOARD)
+
+    polled(3)
+    parts.write("d_k", 3)  # the browser said 3
+    assert not parts.is_echo("d_k", 5, on=parts.BOARD)

@@ -187,6 +187,26 @@ def test_a_new_job_of_the_same_name_takes_the_place_of_the_old_one():
         assert until(jobs, "ann", "fit", "done").result == "new"
 
 
+def test_a_job_that_is_at_the_same_goes_on():
+    with running() as (jobs, work):
+        first, second, third = work(), work(), work()
+        jobs.start("ann", "cost", first, key=1)
+        assert first.has_begun.wait(WAIT)
+
+        jobs.start("ann", "cost", second, key=1)
+        assert jobs.view("ann", "cost").shown == "seen"
+        first.may_go_on.set()
+        until(jobs, "ann", "cost", "done")
+        assert second.n_runs == 0
+
+        jobs.start("ann", "cost", third, key=2)
+        assert third.has_begun.wait(WAIT)
+        jobs.stop("ann", "cost")
+        jobs.start("ann", "cost", second, key=2)  # what was stopped begins anew
+        third.may_go_on.set()
+        assert second.has_begun.wait(WAIT)
+
+
 def test_a_job_that_is_forgotten_is_not_seen_again():
     with running() as (jobs, work):
         held = work()
