@@ -73,7 +73,7 @@ def sizes(e: Experiment, trace: ExperimentTrace) -> Sizes:
     """
     added = 0.0 if trace.positions is None else np.abs(trace.positions)
     Q, K, V = ((np.abs(trace.X) + added) @ np.abs(getattr(e, name)) for name in _WEIGHTS)
-    if e.encoding == "rotary":
+    if e.is_rotary:
         Q, K = _paired(Q), _paired(K)
     bias = 0.0 if trace.bias is None else np.abs(trace.bias)
     mixed = _merged(trace.attention.heads.weights @ V)  # (n_tokens, n_heads * d_k)
@@ -88,7 +88,7 @@ def _of_one(e: Experiment, trace: ExperimentTrace, precision: Float) -> Bounds:
     """
     kind: npt.DTypeLike = np.dtype(precision)
     u, tiny = float(np.finfo(kind).eps) / 2, float(np.finfo(kind).tiny)
-    heads, scale = trace.attention.heads, 1 / np.sqrt(e.d_k) if e.is_scaled else 1.0
+    heads, scale = trace.attention.heads, e.scale
     added = 0.0 if trace.positions is None else np.abs(trace.positions)
     inputs = np.abs(trace.X) + added + tiny  # (n_tokens, d_model)
 
@@ -96,7 +96,7 @@ def _of_one(e: Experiment, trace: ExperimentTrace, precision: Float) -> Bounds:
     sizes = {name: inputs @ (np.abs(getattr(e, name)) + tiny) + tiny for name in _WEIGHTS}
     Q, K, V = (sizes[name] for name in _WEIGHTS)  # (n_heads, n_tokens, d_k) each
     of_V = _theta(n, u) * V
-    if e.encoding == "rotary":
+    if e.is_rotary:
         n, Q, K = n + _ROTATION, _paired(Q), _paired(K)
 
     bias = 0.0 if trace.bias is None else np.abs(trace.bias)

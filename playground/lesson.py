@@ -140,13 +140,16 @@ def start(name: str, work: Work, *, key: Hashable = None, is_alone: bool = False
     running.start(name, work, key=key, is_alone=is_alone)
 
 
-def watch(t: Texts, name: str, said: Callable[[Any], str] | None = None) -> View | None:
+def watch(
+    t: Texts, name: str, said: Callable[[Any], str] | None = None, *, has_stop: bool = True
+) -> View | None:
     """Draw how far a job is, with a way to stop it, or that it failed.
 
     Args:
         t: The reader's language.
         name: Of the job.
         said: Says it from what the job told last; else it is a share.
+        has_stop: Whether the way to stop it stands here, rather than with the inputs.
 
     Returns:
         The job as it is now, if it was started.
@@ -154,7 +157,8 @@ def watch(t: Texts, name: str, said: Callable[[Any], str] | None = None) -> View
     job = running.job(name)
     if job is not None and job.is_active:
         with st.container(horizontal=True, vertical_alignment="center"):
-            press(t("job.stop"), ":material/stop:", running.stop, name, key=f"{name}.stop")
+            if has_stop:
+                press(t("job.stop"), ":material/stop:", running.stop, name, key=f"{name}.stop")
             text = t("job.running", share=round(100 * job.done))
             if job.status == "waiting":
                 text = t("job.waiting", count=job.n_before)
@@ -196,6 +200,7 @@ def choose(
     default: T | None = None,
     help: str | None = None,
     is_label_shown: bool = True,
+    is_disabled: bool = False,
     then: Callable[[], None] | None = None,
 ) -> T:
     """One of a few, all in sight. `options` gives each its name; the first is the default.
@@ -212,6 +217,7 @@ def choose(
         required=True,
         help=help,
         label_visibility="visible" if is_label_shown else "collapsed",
+        disabled=is_disabled,
         **_kept(key, chosen, then, made_of=(*options.items(),)),
     )
     return chosen
@@ -306,6 +312,7 @@ def slide_along(
     *,
     default: T,
     help: str | None = None,
+    is_disabled: bool = False,
 ) -> T:
     """One of many in a row, such as 1, 2, 4, 8, on a slider; `options` gives each its name."""
     value = session.setting(key, default)
@@ -315,6 +322,7 @@ def slide_along(
         list(options),
         format_func=options.__getitem__,
         help=help,
+        disabled=is_disabled,
         **_kept(key, value, made_of=(*options.items(),)),
     )
     return value

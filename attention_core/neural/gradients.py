@@ -136,9 +136,9 @@ def _through_head(
         np.tile(column, len(W_Q))[:, None],  # (n * d_k, 1)
         allowed=e.mask.allowed(e.n_tokens),
         bias=None if trace.bias is None else trace.bias[head],
-        scale=None if e.is_scaled else 1.0,
+        scale=e.scale,
         empty_rows="zeros",
-        rotate=rotary if e.encoding == "rotary" else None,
+        rotate=rotary if e.is_rotary else None,
     )
     outputs: FloatArray = attention.contributions[:, token, 0]
     return outputs

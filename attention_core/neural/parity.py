@@ -252,10 +252,9 @@ def in_one_call(e: Experiment, steps: Steps, V: Tensor) -> Tensor:
         (n_heads, n_tokens, d).
     """
     mask = additive(e, V.dtype) if e.encoding == "alibi" else mask_of(e)
-    scale = None if e.is_scaled else 1.0
     # One axis in front: (1, n_heads, n_tokens, d) is what the fast kernels are made for.
     Q, K, V = (each[None] for each in (steps.Q, steps.K, V))
-    return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, scale=scale)[0]
+    return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, scale=e.scale)[0]
 
 
 def _torch_layer(e: Experiment, dtype: torch.dtype) -> _Numbers:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from playground import catalog, controls, lesson, session, shell
+from playground import catalog, controls, lesson, running, session, shell
 from playground.lessons import pytorch_fit as fit
 from playground.texts import Texts
 
@@ -16,12 +16,11 @@ FIT = "pytorch.fit"  # the step, and the job that it shows
 
 
 def draw(t: Texts) -> None:
-    """Gradient descent looks for a pattern; its course takes the place of the inputs."""
-    job = lesson.watch(t, FIT, partial(fit.progress, t))
-    is_running = job is not None and job.is_active
+    """Gradient descent looks for a pattern; nothing moves its place when it begins or ends."""
     task = fit.task(session.experiment(), session.head(), session.setting, session.target())
-    if not is_running:
-        draw_task(t, task)
+    is_running = running.is_active(FIT)
+    draw_task(t, task, is_running=is_running)
+    job = lesson.watch(t, FIT, partial(fit.progress, t), has_stop=False)
     course = job and (job.result or job.shown)
     if course and (is_running or fit.is_of(course, task)):
         draw_course(t, course, task, is_running=is_running)
@@ -33,23 +32,31 @@ def draw(t: Texts) -> None:
         lesson.found(t, *fit.found_before(t, task), is_changing=is_running)
 
 
-def draw_task(t: Texts, task: fit.Task) -> None:
-    """What is to be looked for, and how."""
+def draw_task(t: Texts, task: fit.Task, *, is_running: bool) -> None:
+    """What is to be looked for, and how; and one button that starts it and stops it."""
     controls.heads(t)
-    lesson.choose(f"{FIT}.pattern", t("pytorch.fit.pattern"), fit.pattern_names(t))
+    lesson.choose(
+        f"{FIT}.pattern", t("pytorch.fit.pattern"), fit.pattern_names(t), is_disabled=is_running
+    )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         rates = {rate: f"{rate:g}" for rate in fit.RATES}
         label, help = t("pytorch.fit.rate"), t("pytorch.fit.rate_help")
-        lesson.slide_along(f"{FIT}.rate", label, rates, default=fit.RATE, help=help)
-        counts = {count: str(count) for count in fit.STEPS}
-        lesson.slide_along(f"{FIT}.steps", t("pytorch.fit.steps"), counts, default=fit.N_STEPS)
-        lesson.choose(f"{FIT}.begin", t("pytorch.fit.begin"), fit.beginning_names(t))
+        lesson.slide_along(
+            f"{FIT}.rate", label, rates, default=fit.RATE, help=help, is_disabled=is_running
+        )
+        label, counts = t("pytorch.fit.steps"), {count: str(count) for count in fit.STEPS}
+        lesson.slide_along(
+            f"{FIT}.steps", label, counts, default=fit.N_STEPS, is_disabled=is_running
+        )
+        lesson.choose(
+            f"{FIT}.begin", t("pytorch.fit.begin"), fit.beginning_names(t), is_disabled=is_running
+        )
         lesson.press(
-            t("pytorch.fit.start"),
-            ":material/play_arrow:",
-            begin,
-            is_disabled=bool(fit.obstacle(t, task)),
-            key=f"{FIT}.start",
+            t("job.stop") if is_running else t("pytorch.fit.start"),
+            ":material/stop:" if is_running else ":material/play_arrow:",
+            stop if is_running else begin,
+            is_disabled=not is_running and bool(fit.obstacle(t, task)),
+            key=f"{FIT}.run",
         )
 
 
@@ -101,6 +108,11 @@ def begin() -> None:
     session.set_setting(f"{FIT}.at", None)  # the last moment, whichever that will be
     task = fit.task(session.experiment(), session.head(), session.setting, session.target())
     lesson.start(FIT, fit.work(task))
+
+
+def stop() -> None:
+    """Let it end."""
+    running.stop(FIT)
 
 
 def take(head: int, moment: "Moment") -> None:

@@ -52,6 +52,7 @@ def test_a_learner_starts_stops_leaves_comes_back_and_takes_the_result(page: Pag
     button(page, "Start").focus()
     page.keyboard.press("Enter")
     expect(bar(page)).to_be_visible()
+    expect(button(page, "Stop")).to_be_focused()  # it stands where one has pressed
     first = bar(page).inner_text()
     expect(bar(page)).not_to_have_text(first)
     assert step_of(bar(page).inner_text()) > step_of(first)

@@ -38,8 +38,9 @@ def infos(app):
     return " ".join(info.value for info in app.test.info)
 
 
-def keys(app):
-    return {getattr(element, "key", None) for element in app.test}
+def inputs(app):
+    names = {f"{FIT}.{name}" for name in ("pattern", "rate", "steps", "begin")}
+    return [element for element in app.test if getattr(element, "key", None) in names]
 
 
 def painted(*cells, number=1, is_asked=True):
@@ -84,18 +85,18 @@ def test_the_head_that_is_followed_is_fitted():
     np.testing.assert_array_equal(app.experiment.W_Q[0], CAT.W_Q[0])
 
 
-def test_while_it_runs_its_course_takes_the_place_of_the_inputs(app, monkeypatch):
+def test_while_it_runs_its_course_is_shown_and_the_inputs_wait(app, monkeypatch):
     monkeypatch.setattr(pytorch_fit, "_PAUSE", 0.05)
     app.press("Start")
 
     until(app, FIT, lambda view: view.shown is not None)
 
-    assert f"{FIT}.pattern" not in keys(app)
+    assert {element.disabled for element in inputs(app)} == {True}
     assert app.board["of"] is None  # or all numbers would be marked as moved at every look
     assert any("After step" in text for text in app.markdown())
     assert infos(app) == ""  # a screen reader would read it aloud at every look
     app.press("Stop")
-    assert f"{FIT}.pattern" in keys(app)
+    assert {element.disabled for element in inputs(app)} == {False}
     assert job(app, FIT).status == "stopped"
     assert "After step" in infos(app)  # what was found so far
     app.assert_calm()
