@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from playground.parts import answering
 from playground.texts import LANGUAGES, Texts, escaped
 
 HEAD_START = 0.35  # seconds; measured in docs/decisions/0005
+
+_MANY_MODULES = 200  # the app has some 900, PyTorch and its optimizers 1,600 more
 
 _ROUTED, _FAULTY = "is_routed", "faulty"
 _ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
@@ -49,16 +52,22 @@ class Route:
             _notice(t, above)
         finally:
             st.session_state[_ROUTED] = False
-            _freeze_memory()
+            _spare_collector()
+
+
+def _spare_collector() -> None:
+    """Spare later runs from looking through all modules for garbage.
+
+    Streamlit collects garbage after each run, while the last messages wait to be sent: 60 ms
+    and more. Modules stay for good, so the collector may pass them over: those of the first run,
+    and whenever many have come since, as with PyTorch, which would take 70 ms of every run.
+    """
+    _freeze(len(sys.modules) // _MANY_MODULES)
 
 
 @cache
-def _freeze_memory() -> None:
-    """Spare every later run from looking through all modules for garbage.
-
-    Streamlit collects garbage after each run, while the last messages wait to be sent: 60 ms
-    and more. What the first run has loaded stays for good, so the collector may pass it over.
-    """
+def _freeze(_step: int) -> None:
+    """Once for each step of a count that only grows."""
     gc.collect()
     gc.freeze()
 
@@ -145,13 +154,16 @@ def part(
 
     @st.fragment(key=name, run_every=run_every)
     def fragment() -> None:
-        if not st.session_state.get(_ROUTED):
+        is_alone = not st.session_state.get(_ROUTED)
+        if is_alone:
             session.count_run()
         with _calm(name):
             parts.note(name, shows)
             if run_every:
                 parts.note_polling()
             draw(Texts(session.language()))
+        if is_alone:
+            _spare_collector()
 
     fragment()
 

@@ -1,11 +1,12 @@
 """A change runs and draws only what it makes stale, and all of that."""
 
-from types import SimpleNamespace
+import sys
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from attention_core import Experiment
-from playground import parts
+from playground import parts, shell
 from tests.pages.driver import App
 
 
@@ -271,3 +272,35 @@ def test_what_an_input_showed_before_is_not_believed_until_the_browser_has_heard
     polled(3)
     parts.write("d_k", 3)  # the browser said 3
     assert not parts.is_echo("d_k", 5, on=parts.BOARD)
+
+
+# --- what the garbage collector looks through after each run
+
+
+@pytest.fixture
+def frozen(monkeypatch):
+    """How often what is there was taken out of the collector's sight."""
+    calls = []
+    shell._freeze.cache_clear()
+    collector = SimpleNamespace(collect=lambda: None, freeze=lambda: calls.append(1))
+    monkeypatch.setattr(shell, "gc", collector)
+    yield calls
+    shell._freeze.cache_clear()
+
+
+def test_modules_are_looked_through_once_however_many_runs_follow(frozen):
+    app = App()
+
+    app.set("d_model", 3).set("d_model", 2)
+
+    assert len(frozen) == 1
+
+
+def test_modules_that_come_later_are_too_also_where_only_a_part_was_run(frozen, monkeypatch):
+    app = App("multi_head")
+
+    for number in range(2 * shell._MANY_MODULES):
+        monkeypatch.setitem(sys.modules, f"late_{number}", ModuleType(f"late_{number}"))
+    app.set("multi_head.step", "fused")
+
+    assert len(frozen) == 2
