@@ -19,6 +19,7 @@ from attention_core.permutation import (
 from attention_core.presets import Encoding
 from playground import controls, lesson, session, shell
 from playground.lessons import encodings, permutation
+from playground.lessons.tokens import on_inputs
 from playground.texts import Texts
 
 t = shell.open_page(has_board=True)
@@ -105,7 +106,7 @@ def reorder(t: Texts) -> str:
             is_label_shown=False,
         )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        names = permutation.token_names(e)
+        names = on_inputs(e)
         pair = lesson.choose_several("permutation.pair", t("permutation.order.pair"), names)
         button(t("permutation.order.swap"), ":material/swap_calls:", swap, len(pair) != 2, *pair)
     return shown

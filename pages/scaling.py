@@ -7,6 +7,7 @@ from attention_core.precision import PRECISIONS
 from attention_core.scaling import Sample
 from playground import controls, lesson, session, shell
 from playground.lessons import scaling
+from playground.lessons.tokens import on_inputs
 from playground.texts import Texts
 
 t = shell.open_page(has_board=True)
@@ -107,7 +108,7 @@ def draw_shift(t: Texts) -> None:
 
 def draw_token(label: str) -> int:
     """Whose row, or key, is looked at."""
-    return lesson.choose("scaling.token", label, scaling.token_names(session.experiment()))
+    return lesson.choose("scaling.token", label, on_inputs(session.experiment()))
 
 
 lesson.page(

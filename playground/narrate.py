@@ -72,9 +72,14 @@ def sharpness(effective: float, count: int) -> Sharpness:
 
 
 def names(tokens: Sequence[str]) -> list[str]:
-    """What each token goes by in a sentence: quoted, cut if long, no two alike.
+    """What each token goes by in a sentence: its label in quotes, such as “the (1)”."""
+    return [_quoted(label) for label in labels(tokens)]
 
-    Repeated ones are told apart by their place, as on the board: “the (1)”.
+
+def labels(tokens: Sequence[str]) -> list[str]:
+    """What each token goes by: cut if long, no two alike.
+
+    Repeated ones are told apart by their place, as on the board: the (1).
     """
     shown = [_shown(token) for token in tokens]
     numbered = [f"{name} ({place})" for place, name in enumerate(shown, 1)]
@@ -83,8 +88,8 @@ def names(tokens: Sequence[str]) -> list[str]:
         for name, with_place in zip(shown, numbered, strict=True)
     ]
     if len(set(told)) < len(told):  # one is itself called "the (1)"
-        told = numbered
-    return [_quoted(name) for name in told]
+        return numbered
+    return told
 
 
 def _shown(token: str) -> str:

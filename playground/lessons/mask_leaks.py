@@ -6,7 +6,7 @@ from attention_core import Experiment
 from attention_core.arrays import BoolArray, FloatArray
 from attention_core.leaks import Leak, Probe, mask_for
 from playground.exhibit import Exhibit
-from playground.lessons.masks import listed, named
+from playground.lessons import tokens
 from playground.numerals import short
 from playground.pipeline import Matrix, axis_labels
 from playground.texts import Texts
@@ -101,7 +101,7 @@ def leaks_found(t: Texts, e: Experiment, right: Probe, broken: Probe, token: int
     """Which outputs moved that must not, under the right mask and under the broken one."""
     if e.n_tokens == 1:
         return [t("masks.leaks.alone")]
-    name, n_hidden = named(e, token), int(right.must_stay.sum())
+    name, n_hidden = tokens.named(e, token), int(right.must_stay.sum())
     if not n_hidden:
         return [t("masks.leaks.all_see", token=name)]
     said = [_moved(t, e, broken, name, n_hidden)]
@@ -124,6 +124,6 @@ def _moved(t: Texts, e: Experiment, broken: Probe, name: str, n_hidden: int) -> 
         token=name,
         count=len(rows),
         hidden=n_hidden,
-        rows=listed(t, e, rows),
+        rows=tokens.listed(t, e, rows),
         most=short(broken.moved_by[rows].max()),
     )

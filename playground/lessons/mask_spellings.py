@@ -22,7 +22,7 @@ from attention_core.spellings import (
     stored,
 )
 from playground.exhibit import Exhibit
-from playground.lessons.masks import named
+from playground.lessons import tokens
 from playground.numerals import short, size
 from playground.pipeline import Matrix, axis_labels
 from playground.texts import Texts
@@ -186,7 +186,7 @@ def _empty_row(t: Texts, e: Experiment, s: Spelt) -> list[str]:
     return [
         t(
             "masks.spellings.empty",
-            token=named(e, row),
+            token=tokens.named(e, row),
             boolean=_became(t, s, s.weights["boolean"][row], row),
             additive=_became(t, s, s.weights["additive"][row], row),
             finite=_became(t, s, s.weights["finite"][row], row),

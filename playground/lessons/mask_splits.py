@@ -8,7 +8,7 @@ from attention_core import AttentionTrace, Experiment
 from attention_core.arrays import BoolArray, FloatArray
 from attention_core.cache import Growth, n_multiply_adds, n_multiply_adds_cached
 from playground.exhibit import Exhibit
-from playground.lessons.masks import named
+from playground.lessons import tokens
 from playground.numerals import short, size
 from playground.pipeline import Matrix, axis_labels
 from playground.texts import Texts
@@ -232,6 +232,6 @@ def _training(t: Texts, n: int, e: Experiment) -> str:
 def added(t: Texts, e: Experiment, g: Growth) -> str:
     """Which token plays the new one."""
     if len(g.tokens) == e.n_tokens:
-        return t("masks.cache.last_plays", token=named(e, e.n_tokens - 1), count=e.n_tokens)
+        return t("masks.cache.last_plays", token=tokens.named(e, e.n_tokens - 1), count=e.n_tokens)
     grown = e.with_token_added()
-    return t("masks.cache.token_added", token=named(grown, e.n_tokens))
+    return t("masks.cache.token_added", token=tokens.named(grown, e.n_tokens))

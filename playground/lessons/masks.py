@@ -8,15 +8,14 @@ import numpy as np
 
 from attention_core import Experiment, ExperimentTrace, Mask
 from attention_core.patterns import KINDS, Pattern, forbidding, pattern_of
-from playground import narrate
 from playground.exhibit import Exhibit
+from playground.lessons import tokens
 from playground.pipeline import Matrix, axis_labels, pipeline
-from playground.texts import Texts, escaped
+from playground.texts import Texts
 
 MOST_ROUNDS = 6
 BUCKETS = (2, 4, 6, 8)
 
-_MOST_LISTED = 3
 _STAGES = {"V": "output", "head_output": "output", "mask": "mask"}
 
 
@@ -97,7 +96,7 @@ def patterns_found(t: Texts, e: Experiment, trace: ExperimentTrace, head: int) -
         said = [t("masks.patterns.all", pairs=n * n)]
     empty = np.flatnonzero(~allowed.any(axis=-1))
     if len(empty):
-        said.append(t("masks.patterns.empty", count=len(empty), rows=listed(t, e, empty)))
+        said.append(t("masks.patterns.empty", count=len(empty), rows=tokens.listed(t, e, empty)))
     else:
         said.append(t("masks.patterns.none_empty"))
     return said
@@ -135,16 +134,3 @@ def index(number: int) -> int:
 def half(e: Experiment) -> int:
     """A split that leaves tokens on both sides, where there are two."""
     return (e.n_tokens + 1) // 2
-
-
-def named(e: Experiment, token: int) -> str:
-    """One token in a sentence, told apart from those of the same text."""
-    return escaped(narrate.names(e.tokens)[token])
-
-
-def listed(t: Texts, e: Experiment, tokens: Iterable[int]) -> str:
-    """Some tokens in a sentence; many are cut."""
-    names = [named(e, int(token)) for token in tokens]
-    shown = t("narrate.comma").join(names[:_MOST_LISTED])
-    rest = len(names) - _MOST_LISTED
-    return t("narrate.more", listed=shown, count=rest) if rest > 0 else shown

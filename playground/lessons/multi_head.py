@@ -18,11 +18,11 @@ from attention_core.heads import (
     origins,
     viewed_as_heads,
 )
-from playground import narrate
 from playground.exhibit import Exhibit
+from playground.lessons import tokens
 from playground.numerals import short, size
 from playground.pipeline import Matrix, axis_labels
-from playground.texts import Texts, escaped
+from playground.texts import Texts
 
 Letter: TypeAlias = Literal["Q", "K", "V"]
 MOST_HEADS = 512  # that can be typed
@@ -189,7 +189,7 @@ def _off(t: Texts, e: Experiment, attention: MultiHeadTrace, off: Sequence[int])
     heads, lost = _named(t, off), attention.sum_of(off)
     if not lost.any():
         return t("multi_head.heads.off_nothing", heads=heads)
-    token = escaped(narrate.names(e.tokens)[int(np.linalg.norm(lost, axis=-1).argmax())])
+    token = tokens.named(e, int(np.linalg.norm(lost, axis=-1).argmax()))
     share = _share(lost, attention.output)
     if share is None:
         most = short(np.abs(lost).max())

@@ -24,27 +24,16 @@ from attention_core.permutation import (
 from playground.charts import Chart, Line, figure
 from playground.exhibit import Exhibit
 from playground.figures import Figure
+from playground.lessons import tokens
 from playground.numerals import size
 from playground.palette import Theme
 from playground.pipeline import Matrix, axis_labels
-from playground.texts import Texts, escaped
+from playground.texts import Texts
 
-_MOST_LETTERS = 12  # of a token on a button or in a sentence
 _MOST_POINTS = 300  # of the curve of all gaps
 
 
 # --- the order
-
-
-def token_names(e: Experiment) -> dict[int, str]:
-    """Each token by its place, as Markdown: cut short, and numbered where it is repeated."""
-    names = {}
-    for place, token in enumerate(e.tokens):
-        short = token if len(token) <= _MOST_LETTERS else f"{token[:_MOST_LETTERS]}…"
-        names[place] = escaped(short)
-        if e.tokens.count(token) > 1:
-            names[place] += f" ({place + 1})"
-    return names
 
 
 def compared_names(t: Texts) -> dict[str, str]:
@@ -280,7 +269,7 @@ def order_found(t: Texts, e: Experiment, compared: Comparison) -> list[str]:
         said.append(t("permutation.order.output_same", gap=output))
     else:
         worst = int(np.abs(compared.output_difference).max(axis=-1).argmax())
-        token = token_names(e)[compared.order[worst]]
+        token = tokens.named(e, compared.order[worst])
         said.append(t("permutation.order.output_differs", gap=output, token=token))
     if compared.weights_gap <= bound.weights and (bound.is_small or not compared.weights_gap):
         said.append(t("permutation.order.weights_same", gap=weights))
@@ -403,8 +392,7 @@ def search_found(t: Texts, e: Experiment, found: Search | None, order: Order) ->
         is_none = bound.is_small or found.gap == 0
         key = "permutation.search.none" if is_none else "permutation.search.unclear"
         return [*said, t(key, gap=size(found.gap), bound=size(bound.output))]
-    names = token_names(e)
-    tokens = listed(t, [names[token] for token in found.order])
+    order = listed(t, [tokens.named(e, token) for token in found.order])
     changing = f"{found.n_changing:,}"
-    said.append(t("permutation.search.most", changing=changing, gap=size(found.gap), order=tokens))
+    said.append(t("permutation.search.most", changing=changing, gap=size(found.gap), order=order))
     return [*said, *blamed(t, e, found.order)]

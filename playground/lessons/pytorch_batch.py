@@ -11,12 +11,12 @@ from attention_core import Experiment, ExperimentTrace
 from attention_core.arrays import FloatArray
 from attention_core.canvas import MAX_TOKENS
 from attention_core.rounding import bounds, sizes
-from playground import narrate
 from playground.exhibit import Exhibit
+from playground.lessons import tokens
 from playground.numerals import short, size
 from playground.pipeline import Matrix, axis_labels
 from playground.sentence import split
-from playground.texts import Texts, escaped
+from playground.texts import Texts
 
 if TYPE_CHECKING:
     from attention_core.neural.batch import Batch, Part
@@ -392,7 +392,7 @@ def _leak(t: Texts, c: Compared) -> list[str]:
         t(
             "pytorch.batch.leak",
             share=percent(most),
-            token=escaped(narrate.names(c.sentences[index].tokens)[int(row)]),
+            token=tokens.named(c.sentences[index], int(row)),
             number=index + 1,
             head=int(head) + 1,
         ),

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from playground import narrate
 from playground.exhibit import Exhibit
-from playground.lessons import masks
+from playground.lessons import masks, tokens
 from playground.numerals import short, size
 from playground.pipeline import Matrix, axis_labels
-from playground.texts import Texts, escaped
+from playground.texts import Texts
 
 if TYPE_CHECKING:
     from attention_core import Experiment
@@ -56,7 +55,7 @@ def remarks(t: Texts, e: Experiment, convention: Convention, s: Shown) -> str:
         case "polarity":
             said.append(masks.instead(t, e))
         case "empty_rows" if not s.is_own_mask:
-            said.append(t("pytorch.conventions.emptied", token=_token(e, e.n_tokens - 1)))
+            said.append(t("pytorch.conventions.emptied", token=tokens.named(e, e.n_tokens - 1)))
         case "averaged" | "dropout" if not s.is_own_mask:
             said.append(t("pytorch.conventions.opened"))
         case "is_causal" | "batch_first" if not s.is_own_mask:
@@ -65,10 +64,6 @@ def remarks(t: Texts, e: Experiment, convention: Convention, s: Shown) -> str:
             pass
     between = "" if t.language == "zh" else " "
     return between.join(filter(None, said))
-
-
-def _token(e: Experiment, row: int) -> str:
-    return escaped(narrate.names(e.tokens)[row])
 
 
 # --- boards
@@ -463,7 +458,7 @@ def _is_causal_found(c: _Case) -> list[str]:
         ),
         t(
             "pytorch.conventions.last_query",
-            token=_token(e, e.n_tokens - 1),
+            token=tokens.named(e, e.n_tokens - 1),
             came_out=int(came_out[:, -1].any(axis=0).sum()),
             meant=int(meant[:, -1].any(axis=0).sum()),
         ),

@@ -11,15 +11,15 @@ import numpy as np
 
 from attention_core import Experiment, to_plain
 from attention_core.arrays import FloatArray
-from playground import narrate
 from playground.charts import Chart, Line, figure
 from playground.exhibit import Exhibit
 from playground.figures import Figure
 from playground.jobs import Tell, Work
+from playground.lessons import tokens
 from playground.numerals import short
 from playground.palette import Theme
 from playground.pipeline import Matrix, axis_labels
-from playground.texts import Texts, escaped
+from playground.texts import Texts
 
 if TYPE_CHECKING:
     from attention_core.neural.fitting import Beginning, Course, Moment, Pattern
@@ -308,7 +308,7 @@ def found_after(t: Texts, course: "Course", moment: "Moment", *, is_running: boo
         first=short(course.losses[0]),
         loss=_written(loss),
         gap=short(float(gaps.max())),
-        token=_named(t, e, [place]),
+        token=tokens.named(e, place),
     )
     if is_running:
         return [said]
@@ -338,7 +338,7 @@ def _bound_told(t: Texts, e: Experiment, bound: float) -> list[str]:
     """Which tokens stand in the way of a perfect fit, and how low the loss can be at best."""
     from attention_core.neural.fitting import turns, twins
 
-    told = [t("pytorch.fit.twins", tokens=_named(t, e, places)) for places in twins(e)]
+    told = [t("pytorch.fit.twins", tokens=tokens.listed(t, e, places)) for places in twins(e)]
     if told:
         told.append(_alike(t, e))
     if bound == 0:
@@ -346,7 +346,7 @@ def _bound_told(t: Texts, e: Experiment, bound: float) -> list[str]:
     inputs = e.trace().inputs
     zeros = [place for place in range(e.n_tokens) if not inputs[place].any()]
     if zeros:
-        told.append(t("pytorch.fit.zeros", tokens=_named(t, e, zeros)))
+        told.append(t("pytorch.fit.zeros", tokens=tokens.listed(t, e, zeros)))
     return [*told, t("pytorch.fit.bound", bound=short(bound))]
 
 
@@ -366,8 +366,3 @@ def _alike(t: Texts, e: Experiment) -> str:
 def _asked(target: FloatArray) -> FloatArray:
     rows: FloatArray = target.sum(axis=-1) > 0
     return rows
-
-
-def _named(t: Texts, e: Experiment, places: Sequence[int]) -> str:
-    names = narrate.names(e.tokens)
-    return t("narrate.comma").join(escaped(names[place]) for place in places)

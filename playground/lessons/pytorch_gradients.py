@@ -8,10 +8,11 @@ import numpy as np
 
 from attention_core import Experiment, ExperimentTrace
 from attention_core.arrays import FloatArray
-from playground import charts, narrate
+from playground import charts
 from playground.charts import Chart, Line
 from playground.exhibit import Exhibit
 from playground.figures import Figure
+from playground.lessons import tokens
 from playground.numerals import short, size
 from playground.palette import Theme
 from playground.pipeline import Matrix, axis_labels
@@ -80,11 +81,6 @@ def measured(e: Experiment, token: int, feature: int, head: int) -> Measured:
 
     cell = token, feature, head
     return Measured(*cell, gradients(e, *cell), quotients(e, *cell))
-
-
-def token_names(e: Experiment) -> dict[int, str]:
-    """The rows of the output, as an input shows them."""
-    return {row: escaped(name) for row, name in enumerate(narrate.names(e.tokens))}
 
 
 def feature_names(t: Texts, e: Experiment) -> dict[int, str]:
@@ -224,7 +220,7 @@ def _of_X(t: Texts, e: Experiment, m: Measured) -> list[str]:
     if len(most) == 1:
         said = t(
             "pytorch.gradients.X_most",
-            token=escaped(narrate.names(e.tokens)[row]),
+            token=tokens.named(e, row),
             column=escaped(axis_labels(e, t.group("feature"))["features"][column]),
             slope=short(float(m.autograd.X[row, column])),
         )

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from playground import narrate
 from playground.exhibit import Exhibit
+from playground.lessons import tokens
 from playground.numerals import short, size
 from playground.pipeline import Matrix, axis_labels
-from playground.texts import Texts, escaped
+from playground.texts import Texts
 
 if TYPE_CHECKING:
     from attention_core import Experiment
@@ -31,7 +31,6 @@ _COLUMNS: tuple[tuple[Stage, ...], ...] = (
     ("output",),
 )
 _LOOSE = 0.01  # a weight that rounding can move by more is not known to two decimals
-_MOST_NAMED = 3
 _MOST_WITH_NUMBERS = 6  # tokens, beyond which colours alone tell what rounding explains
 
 
@@ -272,19 +271,11 @@ def _nan(t: Texts, p: Parity) -> list[str]:
             continue
         call = f"`{CALLS[route]}`"
         if rows == empty:
-            tokens = listed(t, p.experiment, rows)
-            said.append(t("pytorch.parity.nan", call=call, tokens=tokens))
+            named = tokens.listed(t, p.experiment, rows)
+            said.append(t("pytorch.parity.nan", call=call, tokens=named))
         else:
             said.append(t("pytorch.parity.nan_elsewhere", call=call, count=len(rows)))
     return said
-
-
-def listed(t: Texts, e: Experiment, rows: list[int]) -> str:
-    """A few tokens by name; the others are counted."""
-    every = narrate.names(e.tokens)
-    named = t("narrate.comma").join(escaped(every[row]) for row in rows[:_MOST_NAMED])
-    rest = len(rows) - _MOST_NAMED
-    return t("pytorch.parity.more", listed=named, count=rest) if rest > 0 else named
 
 
 def _loose(t: Texts, p: Parity) -> list[str]:

@@ -35,9 +35,10 @@ from playground import charts
 from playground.charts import Chart, Line, Shape
 from playground.exhibit import Exhibit
 from playground.figures import Figure
+from playground.lessons import tokens
 from playground.palette import Theme
 from playground.pipeline import Matrix, axis_labels
-from playground.texts import Texts, escaped
+from playground.texts import Texts
 
 Look: TypeAlias = Literal["scores", "weights", "gradient"]
 
@@ -402,17 +403,6 @@ def offset_names() -> dict[int, str]:
     return {offset: f"{offset:+d}".replace("-", "−") if offset else "0" for offset in OFFSETS}
 
 
-def token_names(e: Experiment) -> dict[int, str]:
-    """The tokens of an experiment as an input shows them, by their place."""
-    return {index: token_name(e, index) for index in range(e.n_tokens)}
-
-
-def token_name(e: Experiment, index: int) -> str:
-    """One of them, as Markdown; repeated ones are told apart by their place."""
-    name = escaped(e.tokens[index])
-    return f"{name} ({index + 1})" if e.tokens.count(e.tokens[index]) > 1 else name
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Both:
     """The softmax of one row in one precision: the textbook form and the shifted one."""
@@ -529,7 +519,7 @@ def _step_names(t: Texts) -> dict[Step, str]:
 def stable_found(t: Texts, e: Experiment, token: int, both: Both | None) -> list[str]:
     """Where each form breaks first, what the shift keeps, and from where on e^x is infinite."""
     if both is None:
-        return [t("scaling.stability.empty", token=token_name(e, token))]
+        return [t("scaling.stability.empty", token=tokens.named(e, token))]
     said = [
         _verdict(t, both, both.textbook, t("scaling.stability.textbook")),
         _verdict(t, both, both.shifted, t("scaling.stability.with_shift")),
@@ -701,7 +691,7 @@ def both_axes_found(t: Texts, e: Experiment, trace: AttentionTrace) -> list[str]
         ),
     ]
     worst = int(np.abs(row_sums - 1).argmax())
-    token = token_name(e, worst)
+    token = tokens.named(e, worst)
     if are_one(row_sums).all():
         # Where a column has one key, its weight is 1 whatever the scores are.
         can_move = bool((trace.allowed.sum(axis=0) > 1).any())

@@ -19,11 +19,12 @@ from attention_core.relay import (
 from playground import charts, narrate
 from playground.charts import Chart, Line
 from playground.figures import Figure
+from playground.lessons import tokens
 from playground.lessons.cost import power
 from playground.numerals import short
 from playground.palette import Theme
 from playground.strip import Lane, Passing, Strip
-from playground.texts import Texts, escaped
+from playground.texts import Texts
 
 Quantity: TypeAlias = Literal["steps", "path", "links", "multiply_adds"]
 
@@ -35,11 +36,6 @@ _ONES = (0.5, 2.0 * N_TOKENS[-1])  # the range of an axis that counts steps or p
 
 
 # --- the strip
-
-
-def token_names(e: Experiment) -> dict[int, str]:
-    """The tokens as a button or a sentence shows them, by their place."""
-    return {place: escaped(name) for place, name in enumerate(narrate.names(e.tokens))}
 
 
 def strip(t: Texts, e: Experiment, source: int) -> Strip:
@@ -112,7 +108,7 @@ def strip_found(t: Texts, e: Experiment, source: int) -> list[str]:
     said = [
         t(
             "why_attention.relay.found_heard",
-            token=token_names(e)[source],
+            token=tokens.named(e, source),
             others=e.n_tokens - 1,
             relay=sum(relay[-1].has_it) - 1,
             table=sum(table.has_it) - 1,

@@ -8,6 +8,7 @@ from attention_core import Experiment
 from attention_core.canvas import MAX_SEED
 from playground import controls, lesson, session, shell
 from playground.lessons import pytorch_gradients
+from playground.lessons.tokens import on_inputs
 from playground.texts import Texts, small
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def draw(t: Texts) -> None:
 
 def draw_cell(t: Texts, e: Experiment) -> tuple[int, int]:
     """Which number of the output is looked at: its row and its column."""
-    tokens, features = pytorch_gradients.token_names(e), pytorch_gradients.feature_names(t, e)
+    tokens, features = on_inputs(e), pytorch_gradients.feature_names(t, e)
     token = lesson.choose("pytorch.gradients_token", t("pytorch.gradients.token"), tokens)
     key, label = "pytorch.gradients_feature", t("pytorch.gradients.feature")
     if len(features) > pytorch_gradients.MOST_CHOICES:

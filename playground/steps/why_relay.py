@@ -4,12 +4,13 @@ import streamlit as st
 
 from playground import lesson, session, shell, strip
 from playground.lessons import why_relay
+from playground.lessons.tokens import on_inputs
 from playground.texts import Texts, small
 
 
 def draw(t: Texts) -> None:
     """A message along a row, or all pairs at once; steps, paths, pairs and multiply-adds."""
-    e, names = session.experiment(), why_relay.token_names(session.experiment())
+    e, names = session.experiment(), on_inputs(session.experiment())
     source = lesson.choose("why_attention.source", t("why_attention.relay.source"), names)
     strip.show("why_attention.strip", why_relay.strip(t, e, source))
     n_tokens, d_model = draw_sizes(t)

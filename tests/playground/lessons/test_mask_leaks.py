@@ -8,7 +8,7 @@ import pytest
 from attention_core import Experiment, Mask
 from attention_core.leaks import LEAKS, mask_for, probes
 from playground.lessons import mask_leaks
-from playground.lessons.masks import named
+from playground.lessons.tokens import named
 from playground.texts import LANGUAGES, Texts
 from tests.playground.lessons.of_masks import EXPERIMENTS
 

@@ -9,7 +9,7 @@ from attention_core import Experiment, Mask
 from attention_core.masks import causal
 from attention_core.spellings import PRECISIONS
 from playground.lessons import mask_spellings
-from playground.lessons.masks import named
+from playground.lessons.tokens import named
 from playground.numerals import short
 from playground.texts import LANGUAGES, Texts
 from tests.playground.lessons.of_masks import EXPERIMENTS

@@ -9,7 +9,7 @@ from attention_core import Experiment, Mask
 from attention_core.cache import growth
 from attention_core.crossing import as_one_sequence, cross_attention
 from playground.lessons import mask_splits
-from playground.lessons.masks import named
+from playground.lessons.tokens import named
 from playground.numerals import short
 from playground.texts import LANGUAGES, Texts
 from tests.playground.lessons.of_masks import EXPERIMENTS

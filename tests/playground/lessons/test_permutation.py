@@ -101,15 +101,6 @@ def test_rounding_is_not_pointed_out():
         assert by_id(exhibit)["difference"].marked is None
 
 
-def test_names_on_buttons_are_short_and_told_apart():
-    e = REPEATED.with_token_renamed(2, "*" * 40)
-
-    names = permutation.token_names(e)
-
-    stars = "\\*" * 12 + "…"
-    assert list(names.values()) == ["the (1)", "cat (2)", stars, "the (4)", "cat (5)"]
-
-
 # --- sentences on the order
 
 

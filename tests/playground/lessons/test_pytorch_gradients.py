@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attention_core import Experiment
 from attention_core.neural import gradients as core
 from attention_core.neural.gradients import Learning, Width
 from playground import narrate
@@ -91,9 +90,6 @@ def test_the_inputs_name_each_row_and_column_of_the_output():
     assert len(pytorch_gradients.feature_names(EN, SEVERAL)) == 4
     assert len(pytorch_gradients.feature_names(EN, LARGEST)) == 64
     assert len(pytorch_gradients.feature_names(EN, PROJECTED)) == 4
-    repeated = Experiment.from_preset("repeated")
-    names = pytorch_gradients.token_names(repeated).values()
-    assert len({*names}) == repeated.n_tokens
 
 
 # --- sentences

@@ -244,16 +244,6 @@ def test_nan_is_told_with_the_tokens_that_may_attend_to_nothing(e, precision, la
 
 
 @every_language
-def test_many_empty_rows_are_counted(language):
-    t = Texts(language)
-
-    listed = pytorch_parity.listed(t, SEVERAL.resized(n_tokens=8), [0, 2, 3, 5, 7])
-
-    named = t("narrate.comma").join(("“the”", "“brown”", "“fox”"))
-    assert listed == t("pytorch.parity.more", listed=named, count=2)
-
-
-@every_language
 def test_nan_elsewhere_is_not_laid_on_the_mask(language, monkeypatch):
     in_one_call = neural.in_one_call
     monkeypatch.setattr(neural, "in_one_call", lambda *given: in_one_call(*given) * np.nan)

@@ -9,6 +9,7 @@ import pytest
 from attention_core import Experiment, Mask, softmax, softmax_jacobian
 from attention_core.scaling import N_TOKENS, sample
 from playground.lessons import scaling
+from playground.lessons.tokens import named
 from playground.texts import LANGUAGES, Texts
 from tests.playground.lessons.of_scaling import EXPERIMENTS
 
@@ -388,18 +389,6 @@ def test_offsets_are_in_order_and_named_with_their_sign():
     assert (names[-750], names[0], names[12]) == ("−750", "0", "+12")
 
 
-def test_a_token_is_named_letter_by_letter():
-    e = Experiment.from_preset("apple").with_token_renamed(1, "*a*")
-
-    assert scaling.token_names(e) == {0: "我", 1: r"\*a\*", 2: "苹果"}
-
-
-def test_repeated_tokens_are_told_apart_by_their_place():
-    names = scaling.token_names(Experiment.from_preset("repeated"))
-
-    assert list(names.values()) == ["the (1)", "cat (2)", "saw", "the (4)", "cat (5)"]
-
-
 @pytest.mark.parametrize(("precision", "offset"), [("float16", 12), ("float32", 0)])
 def test_the_columns_are_every_step_of_both_forms(precision, offset):
     e = EXPERIMENTS["masked"]
@@ -603,8 +592,9 @@ def test_the_sums_are_said_and_what_an_output_would_be(language):
         high=scaling.plain(row_sums.max()),
     )
     worst = int(np.argmax(np.abs(row_sums - 1)))
-    names = scaling.token_names(e)
-    assert mixed == t("scaling.axis.mixed", token=names[worst], sum=scaling.plain(row_sums[worst]))
+    assert mixed == t(
+        "scaling.axis.mixed", token=named(e, worst), sum=scaling.plain(row_sums[worst])
+    )
     gap = np.abs(columns @ trace.V - trace.weights @ trace.V).max()
     assert moved == t("scaling.axis.moved", gap=scaling.plain(gap))
 

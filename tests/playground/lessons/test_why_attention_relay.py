@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from attention_core import Experiment, Mask
-from playground.lessons import why_relay
+from playground.lessons import tokens, why_relay
 from playground.lessons.cost import power
 from playground.strip.strip import strip_data
 from playground.texts import LANGUAGES, Texts
@@ -146,7 +146,7 @@ def test_what_is_found_of_the_strip_are_the_counts_of_its_last_moments(e):
             continue
         n, allowed = e.n_tokens, e.mask.allowed(e.n_tokens)
         heard, links, *rest = found
-        name = why_relay.token_names(e)[source]
+        name = tokens.named(e, source)
         own = numbers(name)
         hearers = sum(allowed[q, source] for q in range(n) if q != source)
         assert numbers(heard) == [*own, n - 1 - source, n - 1, hearers, n - 1]
@@ -195,7 +195,6 @@ def test_a_learners_token_is_no_markdown():
     heard, *_ = why_relay.strip_found(T, e, 0)
 
     assert r"\*a\* \$b\$" in heard
-    assert why_relay.token_names(e)[0] == r"“\*a\* \$b\$”"
     assert "“*a* $b$” passes to" in lanes(e, 0)[1]["relay"][1]["said"]  # no Markdown there
 
 
