@@ -392,7 +392,7 @@ def search_found(t: Texts, e: Experiment, found: Search | None, order: Order) ->
         is_none = bound.is_small or found.gap == 0
         key = "permutation.search.none" if is_none else "permutation.search.unclear"
         return [*said, t(key, gap=size(found.gap), bound=size(bound.output))]
-    order = listed(t, [tokens.named(e, token) for token in found.order])
-    changing = f"{found.n_changing:,}"
-    said.append(t("permutation.search.most", changing=changing, gap=size(found.gap), order=order))
+    names = tokens.on_inputs(e)
+    named, changing = listed(t, [names[token] for token in found.order]), f"{found.n_changing:,}"
+    said.append(t("permutation.search.most", changing=changing, gap=size(found.gap), order=named))
     return [*said, *blamed(t, e, found.order)]

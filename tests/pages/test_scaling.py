@@ -149,7 +149,7 @@ def test_a_row_without_scores_is_calm():
     app = at("stability").set("mask", ["padding"]).set("n_padding", 3)
 
     app.assert_calm()
-    assert app.t("scaling.stability.empty", token="我") in said(app)
+    assert app.t("scaling.stability.empty", token="“我”") in said(app)
 
 
 # --- axis

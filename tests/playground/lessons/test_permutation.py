@@ -130,7 +130,7 @@ def test_with_a_mask_it_names_the_token_that_moved_most_and_the_mask(language):
     output, weights, mean_said, blamed = said(language, e, order)
 
     gap = f"{np.abs(difference).max():.3g}"
-    assert output == t("permutation.order.output_differs", gap=gap, token=worst)
+    assert output == t("permutation.order.output_differs", gap=gap, token=f"“{worst}”")
     assert weights.startswith(t("permutation.order.weights_differ", gap="|").split("|")[0])
     assert mean_said == t("permutation.order.mean_differs", gap=f"{mean:.3g}")
     without = number(float(gap_of(APPLE, order)))

@@ -522,7 +522,7 @@ def test_a_row_without_scores_has_a_sentence_of_its_own(language):
     both = scaling.both_ways(head_of(e), 1, "float16", 0)
 
     assert both is None
-    assert scaling.stable_found(t, e, 1, both) == [t("scaling.stability.empty", token=r"\*b\*")]
+    assert scaling.stable_found(t, e, 1, both) == [t("scaling.stability.empty", token=r"“\*b\*”")]
 
 
 @every_language
@@ -607,7 +607,7 @@ def test_a_token_that_the_wrong_axis_leaves_without_weight_has_a_sentence_of_its
 
     said = scaling.both_axes_found(t, e, head_of(e))
 
-    assert said[2] == t("scaling.axis.none", token="blue")
+    assert said[2] == t("scaling.axis.none", token="“blue”")
 
 
 @every_language
