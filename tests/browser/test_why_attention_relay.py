@@ -113,7 +113,7 @@ def test_a_learner_follows_the_last_token_and_lifts_the_mask(page: Page, server:
     lesson = Playground(page, server.url)
     found = page.get_by_test_id("stAlert").filter(has_text="Measured:")
 
-    lesson.click("“cat (5)”")
+    lesson.click("cat (5)")
 
     for _ in range(4):
         strip.forward.click()

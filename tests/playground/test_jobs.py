@@ -421,6 +421,7 @@ def test_those_who_have_gone_lose_their_place_in_the_queue():
         first, gone, here = work(), work(), work()
         for owner, held in (("ann", first), ("bob", gone), ("eve", here)):
             jobs.start(owner, "fit", held)
+        assert first.has_begun.wait(WAIT)
         here.may_go_on.set()
 
         clock.now = PATIENCE + 1
