@@ -22,7 +22,9 @@ def lesson(page, server):
 
 def choose(lesson, group, option):
     with lesson.one_run():
-        lesson.page.get_by_role("radiogroup", name=group).get_by_role("radio", name=option, exact=True).click()
+        lesson.page.get_by_role("radiogroup", name=group).get_by_role(
+            "radio", name=option, exact=True
+        ).click()
 
 
 def expect_result(page, *settings):
