@@ -10,7 +10,7 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
 PATIENCE = 90.0  # seconds; a browser lets a hidden tab ask only once a minute
@@ -19,6 +19,7 @@ MOST_KEPT = 200  # jobs that have ended, and results
 _LEAVE = 5.0  # seconds that the process waits for jobs when it ends
 
 Status: TypeAlias = Literal["waiting", "running", "done", "stopped", "failed"]
+_ACTIVE: tuple[Status, ...] = ("waiting", "running")
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +57,12 @@ class View:
     @property
     def is_active(self) -> bool:
         """Whether it waits or runs."""
-        return self.status in ("waiting", "running")
+        return self.status in _ACTIVE
+
+    @property
+    def latest(self) -> Any:
+        """What it gave, or what it told last; None before it has told anything."""
+        return self.shown if self.result is None else self.result
 
 
 @dataclass(eq=False)
@@ -70,7 +76,7 @@ class _Job:
     shown: Any = None
     result: Any = None
     error: BaseException | None = None
-    is_unwanted: bool = field(default=False)
+    is_unwanted: bool = False
 
 
 class Jobs:
@@ -152,7 +158,7 @@ class Jobs:
         """End the job, if nobody else waits for it; what it told last stays to be seen."""
         with self._lock:
             job = self._jobs.get((owner, name))
-            if job is None or job.status not in ("waiting", "running"):
+            if job is None or job.status not in _ACTIVE:
                 return
             if job.owners != {owner}:  # it goes on for others
                 self._leave(owner, name)
@@ -221,9 +227,7 @@ class Jobs:
 
     def _forget(self) -> None:
         """Let go of the oldest that have ended."""
-        ended = [
-            each for each, job in self._jobs.items() if job.status not in ("waiting", "running")
-        ]
+        ended = [each for each, job in self._jobs.items() if job.status not in _ACTIVE]
         for each in ended[: max(0, len(ended) - MOST_KEPT)]:
             del self._jobs[each]
         while len(self._results) > MOST_KEPT:

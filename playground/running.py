@@ -43,11 +43,6 @@ def stop(name: str) -> None:
     _JOBS.stop(session.id(), name)
 
 
-def forget(name: str) -> None:
-    """Let nothing of the job of this name be seen again."""
-    _JOBS.forget(session.id(), name)
-
-
 def is_active(name: str) -> bool:
     """Whether the job of this name waits or runs."""
     view = job(name)

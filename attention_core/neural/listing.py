@@ -123,9 +123,8 @@ def _weights(e: Experiment) -> Run:
     given = {"Q": steps.Q, "K": steps.K, "allowed": allowed}
     if bias is not None:
         given["bias"] = torch.tensor(bias)
-    scale = None if e.is_scaled else 1.0
     weights = layers.attention_weights(
-        steps.Q, steps.K, allowed, scale=scale, bias=given.get("bias")
+        steps.Q, steps.K, allowed, scale=e.scale, bias=given.get("bias")
     )
     return _run(e, None, _pieces(None, given, {"weights": weights}), weights, None, False)
 

@@ -172,7 +172,7 @@ def _lack(e: Experiment, route: Route) -> Lack | None:
         return None
     if route == "self_attention" and e.n_heads > 1:
         return "heads"
-    if e.encoding == "rotary":
+    if e.is_rotary:
         return "rotary"
     return "alibi" if e.encoding == "alibi" and route != "torch_layer" else None
 

@@ -51,9 +51,7 @@ def work(settings: Settings) -> Work:
 
 def measured(job: View | None) -> "Influence | None":
     """What a job has found, or has found so far."""
-    if job is None:
-        return None
-    found: Influence | None = job.result if job.result is not None else job.shown
+    found: Influence | None = job.latest if job else None
     return found
 
 

@@ -21,7 +21,7 @@ def draw(t: Texts) -> None:
     is_running = running.is_active(FIT)
     draw_task(t, task, is_running=is_running)
     job = lesson.watch(t, FIT, partial(fit.progress, t), has_stop=False)
-    course = job and (job.result or job.shown)
+    course = job and job.latest
     if course and (is_running or fit.is_of(course, task)):
         draw_course(t, course, task, is_running=is_running)
     else:
