@@ -98,13 +98,29 @@ def rotary(
     else:
         first, second = slice(0, n_pairs), slice(n_pairs, 2 * n_pairs)
 
-    frequencies = base ** (-np.arange(n_pairs) / max(n_pairs, 1))
-    angles = (np.arange(n_tokens) + offset)[:, None] * frequencies  # (n_tokens, n_pairs)
-    cos, sin = np.cos(angles), np.sin(angles)
+    cos, sin = rotation(n_tokens, n_pairs, offset=offset, base=base)  # (n_tokens, n_pairs)
     rotated = vectors.copy()
     rotated[..., first] = vectors[..., first] * cos - vectors[..., second] * sin
     rotated[..., second] = vectors[..., first] * sin + vectors[..., second] * cos
     return rotated
+
+
+def rotation(
+    n_tokens: int, n_pairs: int, *, offset: int = 0, base: float = 10_000.0
+) -> tuple[FloatArray, FloatArray]:
+    """Cosine and sine of the angle by which `rotary` turns each pair of features at each place.
+
+    Args:
+        n_tokens: Number of rows, may be 0.
+        n_pairs: Number of columns, may be 0.
+        offset, base: As in `rotary`.
+
+    Returns:
+        (n_tokens, n_pairs) twice.
+    """
+    frequencies = base ** (-np.arange(n_pairs) / max(n_pairs, 1))
+    angles = (np.arange(n_tokens) + offset)[:, None] * frequencies
+    return np.cos(angles), np.sin(angles)
 
 
 def alibi_slopes(n_heads: int) -> FloatArray:

@@ -164,15 +164,9 @@ def _projections(experiment: Experiment, trace: ExperimentTrace, head: int) -> l
 
 
 def _rotation(experiment: Experiment) -> dict[str, Any]:
-    """The cosine and sine of each token and pair, read off from rotated unit vectors."""
-    n_pairs = experiment.d_k // 2
-    units = np.zeros((experiment.n_tokens, experiment.d_k))
-    units[:, 0 : 2 * n_pairs : 2] = 1.0
-    turned = positions.rotary(units)
-    return {
-        "cos": turned[:, 0 : 2 * n_pairs : 2].tolist(),
-        "sin": turned[:, 1 : 2 * n_pairs : 2].tolist(),
-    }
+    """The cosine and sine of each token and pair."""
+    cos, sin = positions.rotation(experiment.n_tokens, experiment.d_k // 2)
+    return {"cos": cos.tolist(), "sin": sin.tolist()}
 
 
 def _scores(experiment: Experiment, trace: ExperimentTrace, head: int) -> list[Matrix]:

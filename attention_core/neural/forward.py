@@ -5,7 +5,6 @@ The order is that of `Experiment.trace_of`, and a test holds both to the same nu
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -94,10 +93,8 @@ def rotary(vectors: Tensor) -> Tensor:
     """
     n_tokens, d_k = vectors.shape[-2:]
     n_pairs = d_k // 2
-    units = np.zeros((n_tokens, d_k))
-    units[:, 0 : 2 * n_pairs : 2] = 1.0
-    turned = torch.tensor(positions.rotary(units), dtype=vectors.dtype)
-    cos, sin = turned[:, 0 : 2 * n_pairs : 2], turned[:, 1 : 2 * n_pairs : 2]  # (n_tokens, n_pairs)
+    turns = positions.rotation(n_tokens, n_pairs)
+    cos, sin = (torch.tensor(turn, dtype=vectors.dtype) for turn in turns)  # (n_tokens, n_pairs)
     even, odd = vectors[..., 0 : 2 * n_pairs : 2], vectors[..., 1 : 2 * n_pairs : 2]
     pairs = torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1)
     return torch.cat([pairs.flatten(-2), vectors[..., 2 * n_pairs :]], dim=-1)

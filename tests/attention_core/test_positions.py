@@ -15,6 +15,7 @@ from attention_core.positions import (
     alibi_slopes,
     learned,
     rotary,
+    rotation,
     sinusoidal,
 )
 
@@ -436,3 +437,12 @@ def test_slopes_hold_real_numbers():
         alibi_bias(2, 2, [1j])
 
     assert str(caught.value) == "slopes must hold real numbers, got complex128"
+
+
+def test_the_turns_of_two_pairs_by_hand():
+    cos, sin = rotation(2, 2, offset=3, base=100.0)
+
+    angles = np.array([[3, 0.3], [4, 0.4]])  # 100^0 and 100^(-1/2) per place
+    np.testing.assert_allclose(cos, np.cos(angles), rtol=1e-15)
+    np.testing.assert_allclose(sin, np.sin(angles), rtol=1e-15)
+    assert [turn.shape for turn in rotation(3, 0)] == [(3, 0), (3, 0)]
