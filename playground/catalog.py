@@ -63,6 +63,13 @@ LESSONS = (
         "lessons",
         ("relay", "influence", "pace", "words"),
     ),
+    Lesson(
+        "sentiment",
+        "pages/sentiment.py",
+        ":material/sentiment_satisfied:",
+        "lessons",
+        ("texts", "train", "look", "errors", "examine", "warmup", "weights"),
+    ),
 )
 
 

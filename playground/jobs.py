@@ -13,9 +13,12 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
+from playground.shelf import Shelf
+
 PATIENCE = 90.0  # seconds; a browser lets a hidden tab ask only once a minute
 GRACE = 10.0  # seconds for whoever is not connected any more, and may be back
 MOST_KEPT = 200  # jobs that have ended, and results
+MOST_BYTES = 256 * 2**20  # that each of these two may take, as far as they say so
 _LEAVE = 5.0  # seconds that the process waits for jobs when it ends
 
 Status: TypeAlias = Literal["waiting", "running", "done", "stopped", "failed"]
@@ -78,6 +81,11 @@ class _Job:
     error: BaseException | None = None
     is_unwanted: bool = False
 
+    @property
+    def nbytes(self) -> int:
+        """That what it gave or told last takes, as far as that says so."""
+        return int(getattr(self.shown if self.result is None else self.result, "nbytes", 0))
+
 
 class Jobs:
     """All jobs of a process.
@@ -100,7 +108,7 @@ class Jobs:
         self._clock = clock
         self._lock = threading.RLock()
         self._jobs: OrderedDict[tuple[str, str], _Job] = OrderedDict()  # by owner and name
-        self._results: OrderedDict[Hashable, Any] = OrderedDict()  # by key
+        self._results = Shelf(MOST_KEPT, MOST_BYTES)  # by key
         self._waiting: deque[_Job] = deque()
         self._running: dict[_Job, threading.Thread] = {}
         self._beats: dict[str, float] = {}  # when each owner asked last
@@ -206,8 +214,7 @@ class Jobs:
         if key is None:
             return None
         if key in self._results:
-            self._results.move_to_end(key)
-            result = self._results[key]
+            result = self._results.get(key)
             return _Job(_nothing, key, set(), status="done", done=1.0, result=result)
         for job in (*self._running, *self._waiting):
             if job.key == key and not job.is_unwanted:
@@ -228,10 +235,12 @@ class Jobs:
     def _forget(self) -> None:
         """Let go of the oldest that have ended."""
         ended = [each for each, job in self._jobs.items() if job.status not in _ACTIVE]
-        for each in ended[: max(0, len(ended) - MOST_KEPT)]:
-            del self._jobs[each]
-        while len(self._results) > MOST_KEPT:
-            self._results.popitem(last=False)
+        kept = Shelf(MOST_KEPT, MOST_BYTES)
+        for each in ended:
+            kept.put(each, self._jobs[each])
+        for each in ended:
+            if each not in kept:
+                del self._jobs[each]
         owners = {owner for owner, _ in self._jobs}
         self._beats = {owner: beat for owner, beat in self._beats.items() if owner in owners}
 
@@ -293,7 +302,7 @@ class Jobs:
             if status == "done":
                 job.done = 1.0
                 if job.key is not None:
-                    self._results[job.key] = job.result
+                    self._results.put(job.key, job.result)
             del self._running[job]
             self._begin_waiting()
 

@@ -31,13 +31,14 @@ _LINE, _AROUND = 26, 24  # pixels of a field for text: each line, and what lies 
 _SHOWN = "inputs"  # what each input of a lesson shows: as it was drawn, or as it was set since
 
 
-def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
-    """Draw the lesson of this id, on the current experiment.
+def page(t: Texts, id: str, steps: Mapping[str, Draw], *, is_on_experiment: bool = True) -> None:
+    """Draw the lesson of this id.
 
     Args:
         t: The reader's language.
         id: Of the lesson.
         steps: For each step of the catalog what draws it: inputs, board or figure, `found`.
+        is_on_experiment: Whether it is about the current experiment, whose inputs stand beside it.
     """
     heading = st.container(horizontal=True, horizontal_alignment="distribute")
     with st.sidebar:
@@ -53,14 +54,19 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
             address_bar.show(t)
             if parts.is_stale(parts.PAGE):  # a job has ended; a board would ask for this
                 st.rerun()
-        with place_of_sizes:
-            controls.sizes(t)
+        if is_on_experiment:
+            with place_of_sizes:
+                controls.sizes(t)
 
     # First, as it is what one waits for.
     shell.part(BOARD, draw, session.shown, run_every=running.POLL if is_polled() else None)
     shell.give_head_start()
     with heading:
         st.title(t(f"lesson.{id}.question"), width="content")
+    if not is_on_experiment:
+        parts.note(parts.PAGE, is_polled)
+        return
+    with heading:
         toolbar = partial(controls.toolbar, is_quiet=True)
         shell.part("toolbar", toolbar, controls.toolbar_shows)
     with upper:
