@@ -154,6 +154,4 @@ def divided(
 def same_words_opposite_labels(examples: Iterable[Example]) -> int:
     """How many pairs of sentences have the same words, as often each, and opposite labels."""
     counts = Counter((tuple(sorted(each.tokens)), each.label) for each in examples)
-    return sum(
-        count * counts[bag, 1] for (bag, label), count in counts.items() if label == 0
-    )
+    return sum(count * counts[bag, 1] for (bag, label), count in counts.items() if label == 0)

@@ -58,18 +58,21 @@ class Words:
     stop: str
 
 
+def _several(spaced: str) -> tuple[str, ...]:
+    return tuple(spaced.split())
+
+
 WORDS: dict[Language, Words] = {
     "en": Words(
-        aspects=tuple(
-            "plot acting music ending dialogue cast script camerawork humour editing sound "
-            "pacing".split()
+        aspects=_several(
+            "plot acting music ending dialogue cast script camerawork humour editing sound pacing"
         ),
-        positive=tuple(
+        positive=_several(
             "good clever lovely impressive charming fresh enjoyable memorable inventive "
-            "convincing elegant moving".split()
+            "convincing elegant moving"
         ),
-        negative=tuple(
-            "dull weak boring clumsy flat tedious messy shallow annoying bland awkward bad".split()
+        negative=_several(
+            "dull weak boring clumsy flat tedious messy shallow annoying bland awkward bad"
         ),
         plain=(
             "the {aspect} is {opinion}",
@@ -114,9 +117,9 @@ WORDS: dict[Language, Words] = {
         stop=".",
     ),
     "zh": Words(
-        aspects=tuple("特效 剧情 演技 音乐 画面 结局 对白 剪辑 服装 摄影 节奏 场景".split()),
-        positive=tuple("棒 精彩 出色 动人 惊艳 优秀 讨喜 新颖 细腻 用心 到位 吸引人".split()),
-        negative=tuple("无聊 糟糕 差 平淡 乏味 生硬 老套 俗气 敷衍 粗糙 混乱 单调".split()),
+        aspects=_several("特效 剧情 演技 音乐 画面 结局 对白 剪辑 服装 摄影 节奏 场景"),
+        positive=_several("棒 精彩 出色 动人 惊艳 优秀 讨喜 新颖 细腻 用心 到位 吸引人"),
+        negative=_several("无聊 糟糕 差 平淡 乏味 生硬 老套 俗气 敷衍 粗糙 混乱 单调"),
         plain=(
             "{aspect} 很 {opinion}",
             "{aspect} 非常 {opinion}",
