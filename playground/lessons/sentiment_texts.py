@@ -250,15 +250,15 @@ def shown(corpus: "Corpus", which: int) -> list["Example"]:
     return [corpus.train[(which * N_SHOWN + index) % n] for index in range(min(N_SHOWN, n))]
 
 
-def listed(t: Texts, examples: Sequence["Example"]) -> dict[str, list[str]]:
-    """A table of sentences: text, label, and why, or where that is not known, its tokens."""
+def listed(t: Texts, corpus: "Corpus", examples: Sequence["Example"]) -> dict[str, list[str]]:
+    """A table of sentences: text, label, and why; where nobody knows, the words it is cut into."""
     table = {
         t("sentiment.texts.sentence"): [escaped(example.text) for example in examples],
         t("sentiment.texts.label"): [label(t, example.label) for example in examples],
     }
     if all(example.structure for example in examples):
         table[t("sentiment.texts.why")] = [why(t, example) for example in examples]
-    else:
+    elif corpus.how != "characters":  # these are seen anyway
         table[t("sentiment.texts.tokens")] = [
             escaped(" | ".join(example.tokens)) for example in examples
         ]
@@ -286,16 +286,13 @@ def why(t: Texts, example: "Example") -> str:
 
 def found(t: Texts, source: "Source") -> list[str]:
     """What was counted in these sentences."""
-    return [*_found_of(t, source), *_found_in_all(t, sentiment.corpus(source))]
-
-
-def _found_in_all(t: Texts, corpus: "Corpus") -> list[str]:
-    from attention_core.neural.sentiment.corpus import same_words_opposite_labels
-
+    corpus = sentiment.corpus(source)
     shared = {each.tokens for each in corpus.train} & {each.tokens for each in corpus.validation}
+    n_words = len(corpus.vocabulary.words)
     return [
-        t("sentiment.texts.shared", count=len(shared), words=f"{len(corpus.vocabulary.words):,}"),
-        t("sentiment.texts.pairs", count=same_words_opposite_labels(corpus.validation)),
+        *_found_of(t, source),
+        t("sentiment.texts.shared", count=len(shared)),
+        t("sentiment.texts.vocabulary", count=f"{n_words:,}"),
     ]
 
 
@@ -308,9 +305,9 @@ def _found_of(t: Texts, source: "Source") -> list[str]:
         case Templates():
             return _found_of_templates(t, source)
         case Reviews():
-            return [_found_of_reviews(t)]
+            return [_found_of_reviews(t), _pairs(t, source)]
         case Table():
-            return [_found_of_table(t, source)]
+            return [_found_of_table(t, source), _pairs(t, source)]
     raise TypeError(source)
 
 
@@ -342,33 +339,25 @@ def _found_of_templates(t: Texts, source: "Templates") -> list[str]:
     return said
 
 
-@lru_cache(maxsize=1)
-def _cleaning() -> dict[str, str]:
-    from attention_core.neural.sentiment.reviews import cleaned, lines
+def _pairs(t: Texts, source: "Source") -> str:
+    from attention_core.neural.sentiment.corpus import same_words_opposite_labels
 
-    made = cleaned(lines())
-    return {
-        "lines": f"{made.n_lines:,}",
-        "texts": f"{made.n_texts:,}",
-        "contradicting": f"{made.n_contradicting:,}",
-        "unfit": f"{made.n_unfit:,}",
-        "contacts": f"{made.n_contacts:,}",
-        "kept": f"{len(made.kept):,}",
-    }
+    pairs = same_words_opposite_labels(sentiment.corpus(source).validation)
+    return t("sentiment.texts.pairs", count=pairs)
 
 
 def _found_of_reviews(t: Texts) -> str:
-    from attention_core.neural.sentiment.reviews import LONGEST, SHORTEST
+    from attention_core.neural.sentiment.reviews import LONGEST, SHORTEST, cleaning
 
-    c = _cleaning()
+    made = cleaning()
     return t(
         "sentiment.texts.cleaned",
-        lines=c["lines"],
-        texts=c["texts"],
-        contradicting=c["contradicting"],
-        unfit=c["unfit"],
-        contacts=c["contacts"],
-        kept=c["kept"],
+        lines=f"{made.n_lines:,}",
+        texts=f"{made.n_texts:,}",
+        contradicting=f"{made.n_contradicting:,}",
+        unfit=f"{made.n_unfit:,}",
+        contacts=f"{made.n_contacts:,}",
+        kept=f"{len(made.kept):,}",
         shortest=SHORTEST,
         longest=LONGEST,
     )

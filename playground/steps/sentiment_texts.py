@@ -60,7 +60,7 @@ def draw_templates(t: Texts) -> None:
         )
         lesson.slide_along(
             f"{TEXTS}.sentences",
-            t("sentiment.texts.train"),
+            t("sentiment.texts.n_train"),
             {count: f"{count:,}" for count in sentiment_texts.SENTENCES},
             default=sentiment_texts.N_SENTENCES,
         )
@@ -72,7 +72,7 @@ def draw_reviews(t: Texts) -> None:
         lesson.choose(f"{TEXTS}.how", t("sentiment.texts.how"), sentiment_texts.ways_of_reviews(t))
         lesson.slide_along(
             f"{TEXTS}.reviews",
-            t("sentiment.texts.train"),
+            t("sentiment.texts.n_train"),
             {count: f"{count:,}" for count in sentiment_texts.REVIEWS},
             default=sentiment_texts.N_REVIEWS,
         )
@@ -114,7 +114,8 @@ def draw_sentences(t: Texts) -> None:
     """Some sentences, with a way to others; what was counted; and the way on."""
     source = sentiment.source(session.setting, t)
     corpus, which = sentiment.corpus(source), session.setting(f"{TEXTS}.which", 0)
-    st.table(sentiment_texts.listed(t, sentiment_texts.shown(corpus, which)), hide_index=True)
+    examples = sentiment_texts.shown(corpus, which)
+    st.table(sentiment_texts.listed(t, corpus, examples), hide_index=True)
     with st.container(horizontal=True):
         lesson.press(
             t("sentiment.texts.others"),

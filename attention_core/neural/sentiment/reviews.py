@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
@@ -74,7 +75,7 @@ class Reviews:
         Raises:
             MissingPackageError: The package with the reviews is not there.
         """
-        kept = cleaned(lines()).kept
+        kept = cleaning().kept
         examples = (Example(text, cut(text, self.how), label) for text, label in kept.items())
         found = distinct(examples).examples  # "OK!" and "ok!" are one
         n_validation = min(self.n_validation, len(found) // 2)
@@ -82,6 +83,16 @@ class Reviews:
         train = train[: self.n_train]
         known = Vocabulary.of((example.tokens for example in train), least=_LEAST)
         return Corpus(train, validation, known, self.how)
+
+
+@cache
+def cleaning() -> Cleaning:
+    """What is kept of all lines, read once.
+
+    Raises:
+        MissingPackageError: The package with the reviews is not there.
+    """
+    return cleaned(lines())
 
 
 def lines() -> list[tuple[str, int]]:
