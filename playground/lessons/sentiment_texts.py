@@ -312,7 +312,7 @@ def _found_of(t: Texts, source: "Source") -> list[str]:
 
 
 def _found_of_templates(t: Texts, source: "Templates") -> list[str]:
-    from attention_core.neural.sentiment.grammar import twin
+    from attention_core.neural.sentiment.grammar import IN_VAIN, twin
 
     corpus = sentiment.corpus(source)
     n_made, wanted = (
@@ -321,7 +321,14 @@ def _found_of_templates(t: Texts, source: "Templates") -> list[str]:
     )
     said = []
     if n_made < wanted:
-        said.append(t("sentiment.texts.fewer", count=f"{n_made:,}", wanted=f"{wanted:,}"))
+        said.append(
+            t(
+                "sentiment.texts.fewer",
+                count=f"{n_made:,}",
+                wanted=f"{wanted:,}",
+                n_draws=f"{IN_VAIN:,}",
+            )
+        )
     pairs = [(each, twin(each, source.language)) for each in corpus.validation]
     twins = [(each, other) for each, other in pairs if other]
     said.append(t("sentiment.texts.twins", count=len(twins), of=len(pairs)))

@@ -37,7 +37,7 @@ CONSTRUCTIONS: tuple[Construction, ...] = (
 )
 MOST_FILLERS = 3
 FEWEST_WORDS, MOST_WORDS = 2, 12
-_IN_VAIN = 2_000  # draws without a new sentence, after which there are taken to be no more
+IN_VAIN = 2_000  # draws without a new sentence, after which there are taken to be no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +207,12 @@ class Templates:
         rng = random.Random(f"{self.language} {self.seed}")
         found: dict[tuple[str, ...], Example] = {}
         n_in_vain = 0
-        while len(found) < wanted and n_in_vain < _IN_VAIN:
+        while len(found) < wanted and n_in_vain < IN_VAIN:
             example = sentence(self, len(found) % 2, rng)
             n_in_vain = n_in_vain + 1 if example.tokens in found else 0
             found.setdefault(example.tokens, example)
-        return [*found.values()][: len(found) // 2 * 2]
+        examples = [*found.values()]
+        return examples if len(examples) == wanted else examples[: len(examples) // 2 * 2]
 
 
 def words(language: Language) -> tuple[str, ...]:

@@ -76,6 +76,10 @@ def test_a_text_may_hold_another_separator():
         assert read(text)[3] == (4, f"one{other} two 3", "1")
 
 
+def test_half_a_character_is_none():
+    assert read("a\ud800,1\n") == [(1, "a?", "1")]
+
+
 def test_what_a_spreadsheet_writes_is_read_back():
     texts = ["a,b", 'say "x"', "two\nlines", ";", "苹果；香蕉", "'", "plain"]
     for delimiter in ",;\t":
