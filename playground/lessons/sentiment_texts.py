@@ -205,6 +205,11 @@ def label(t: Texts, value: int) -> str:
     return t("sentiment.texts.positive") if value else t("sentiment.texts.negative")
 
 
+def unbroken(text: str) -> str:
+    """A short text that a narrow column does not break between any two Chinese characters."""
+    return "\u2060".join(text) if text[0] > "\u2e80" else text
+
+
 # --- some sentences, and what was counted
 
 
@@ -245,16 +250,22 @@ def counts(t: Texts, corpus: "Corpus") -> dict[str, list[str]]:
 
 
 def shown(corpus: "Corpus", which: int) -> list["Example"]:
-    """Some sentences of those to be learnt from, others for each number."""
-    n = len(corpus.train)
-    return [corpus.train[(which * N_SHOWN + index) % n] for index in range(min(N_SHOWN, n))]
+    """Some sentences of those to be learnt from, half of each label, others for each number."""
+    n_half = N_SHOWN // 2
+    placed: list[tuple[int, Example]] = []
+    for label in (0, 1):
+        own = [(place, each) for place, each in enumerate(corpus.train) if each.label == label]
+        placed += [own[(which * n_half + i) % len(own)] for i in range(min(n_half, len(own)))]
+    return [example for _, example in sorted(placed, key=lambda each: each[0])]
 
 
 def listed(t: Texts, corpus: "Corpus", examples: Sequence["Example"]) -> dict[str, list[str]]:
     """A table of sentences: text, label, and why; where nobody knows, the words it is cut into."""
     table = {
         t("sentiment.texts.sentence"): [escaped(example.text) for example in examples],
-        t("sentiment.texts.label"): [label(t, example.label) for example in examples],
+        unbroken(t("sentiment.texts.label")): [
+            unbroken(label(t, example.label)) for example in examples
+        ],
     }
     if all(example.structure for example in examples):
         table[t("sentiment.texts.why")] = [why(t, example) for example in examples]
@@ -287,11 +298,10 @@ def why(t: Texts, example: "Example") -> str:
 def found(t: Texts, source: "Source") -> list[str]:
     """What was counted in these sentences."""
     corpus = sentiment.corpus(source)
-    shared = {each.tokens for each in corpus.train} & {each.tokens for each in corpus.validation}
     n_words = len(corpus.vocabulary.words)
     return [
         *_found_of(t, source),
-        t("sentiment.texts.shared", count=len(shared)),
+        t("sentiment.texts.shared", count=_n_shared(source)),
         t("sentiment.texts.vocabulary", count=f"{n_words:,}"),
     ]
 
@@ -305,9 +315,9 @@ def _found_of(t: Texts, source: "Source") -> list[str]:
         case Templates():
             return _found_of_templates(t, source)
         case Reviews():
-            return [_found_of_reviews(t), _pairs(t, source)]
+            return [_found_of_reviews(t), t("sentiment.texts.pairs", count=_n_pairs(source))]
         case Table():
-            return [_found_of_table(t, source), _pairs(t, source)]
+            return [_found_of_table(t, source), t("sentiment.texts.pairs", count=_n_pairs(source))]
     raise TypeError(source)
 
 
@@ -346,11 +356,18 @@ def _found_of_templates(t: Texts, source: "Templates") -> list[str]:
     return said
 
 
-def _pairs(t: Texts, source: "Source") -> str:
+@lru_cache(maxsize=8)
+def _n_shared(source: "Source") -> int:
+    """Sentences with the same tokens as one of the other part."""
+    corpus = sentiment.corpus(source)
+    return len({each.tokens for each in corpus.train} & {each.tokens for each in corpus.validation})
+
+
+@lru_cache(maxsize=8)
+def _n_pairs(source: "Source") -> int:
     from attention_core.neural.sentiment.corpus import same_words_opposite_labels
 
-    pairs = same_words_opposite_labels(sentiment.corpus(source).validation)
-    return t("sentiment.texts.pairs", count=pairs)
+    return same_words_opposite_labels(sentiment.corpus(source).validation)
 
 
 def _found_of_reviews(t: Texts) -> str:

@@ -64,7 +64,7 @@ def test_a_learner_chooses_sentences(lesson):
     expect_sentences(page, source="own", table=ROWS)
     field.fill(f"{ROWS}nothing else\n")
     use.click()  # what is in the field goes along
-    expect(page.get_by_test_id("stAlert").first).to_contain_text("Line 25 has 1 columns")
+    expect(page.get_by_test_id("stAlert").first).to_contain_text("Columns in line 25: 1")
     expect_sentences(page, source="own", table=ROWS)
     with lesson.one_run():
         page.locator("input[type=file]").set_input_files(

@@ -219,6 +219,18 @@ def test_another_eight_are_others_until_all_were_there():
     assert len({each.text for each in texts.shown(few, 5)}) == 3
 
 
+def test_of_each_label_there_are_as_many_where_there_are_enough():
+    corpus = Reviews().corpus()
+
+    for which in range(20):
+        assert sum(each.label for each in texts.shown(corpus, which)) == 4
+
+
+def test_a_short_chinese_text_stays_in_one_line():
+    assert texts.unbroken("正面") == "正\u2060面"
+    assert texts.unbroken("positive") == "positive"
+
+
 # --- what was counted
 
 
