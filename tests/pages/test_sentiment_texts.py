@@ -1,6 +1,7 @@
 """The step on sentences: what is set is shown, and a bad table loses nothing."""
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from playground.lessons import sentiment
 from playground.lessons import sentiment_texts as texts
@@ -145,6 +146,35 @@ def test_an_opened_file_is_used_once():
 
     corpus = assert_shows(app)
     assert all(each.text.startswith("other number") for each in corpus.train)
+
+
+def test_a_late_message_of_the_page_does_not_open_a_file_again():
+    def act():
+        from types import SimpleNamespace
+
+        import streamlit as st
+
+        from playground import session
+        from playground.steps import sentiment_texts
+        from playground.texts import Texts
+
+        session.start()
+        rows = b"".join(b"number %d,%d\n" % (i, i % 2) for i in range(20))
+        st.session_state["sentiment.texts.file"] = SimpleNamespace(
+            file_id="1", getvalue=lambda: rows
+        )
+        sentiment_texts.open_file(Texts("en"))
+        st.text(session.setting("sentiment.texts.table", ""))
+        session.set_setting("sentiment.texts.table", "pasted since")
+        sentiment_texts.open_file(Texts("en"))
+        st.text(session.setting("sentiment.texts.table", ""))
+
+    test = AppTest.from_function(act).run()
+
+    assert not test.exception
+    first, second = (text.value for text in test.text)
+    assert first.startswith("number 0,0")
+    assert second == "pasted since"
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -9,6 +9,7 @@ import csv
 import io
 import math
 import re
+import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -118,7 +119,7 @@ def decoded(content: bytes) -> str:
     raise TableError("encoding")
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def checked(table: Table) -> Checked:
     """The examples of a table.
 
@@ -128,8 +129,7 @@ def checked(table: Table) -> Checked:
     rows = read(table.text)
     meanings = meanings_of(rows)
     found = distinct(
-        Example(row.text, cut(row.text, table.how)[:MOST_TOKENS], meanings[_plain(row.label)])
-        for row in rows
+        Example(row.text, _tokens(row.text, table.how), meanings[_plain(row.label)]) for row in rows
     )
     of_label = [sum(each.label == label for each in found.examples) for label in (0, 1)]
     if sum(of_label) < FEWEST_TEXTS or min(of_label) < FEWEST_OF_A_LABEL:
@@ -196,6 +196,11 @@ def usual_way(text: str) -> How:
     beginning = text[:_BEGINNING]
     n_chinese = len(_CHINESE.findall(beginning))
     return "characters" if 2 * n_chinese > sum(map(str.isalpha, beginning)) else "words"
+
+
+def _tokens(text: str, how: How) -> tuple[str, ...]:
+    """Equal tokens as one object, or a large table would take four times the memory."""
+    return tuple(map(sys.intern, cut(text, how)[:MOST_TOKENS]))
 
 
 # --- the lines
