@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Setting: TypeAlias = Callable[[str, Any], Any]
 """Gives what an input of the lesson is set to, or its default."""
 
+TEXTS = "sentiment.texts"
 TRAIN = "sentiment.train"  # the job whose result the later steps look at
 
 MODELS: tuple["Kind", ...] = ("bag", "lstm", "lstm_attention", "attention")
@@ -71,18 +72,19 @@ class Trained:
 
 
 def source(setting: Setting, t: Texts) -> "Source":
-    """Where the sentences come from."""
-    from attention_core.neural.sentiment.grammar import Templates
-    from attention_core.neural.sentiment.reviews import Reviews
+    """Where the sentences come from, whatever the inputs are set to.
 
-    if setting("sentiment.texts.source", "templates") == "reviews":
-        return Reviews(how=setting("sentiment.texts.how", "characters"))
-    return Templates(
-        language=setting("sentiment.texts.language", t.language),
-        constructions=tuple(setting("sentiment.texts.constructions", ["contrast", "concession"])),
-        n_fillers=setting("sentiment.texts.fillers", 1),
-        n_words=setting("sentiment.texts.words", 12),
-    )
+    Whether they can be had is told by `sentiment_texts.obstacle`.
+    """
+    from playground.lessons import sentiment_texts
+
+    match setting(f"{TEXTS}.source", "templates"):
+        case "reviews":
+            return sentiment_texts.reviews(setting)
+        case "own":
+            return sentiment_texts.table(setting, t)
+        case _:
+            return sentiment_texts.templates(setting, t)
 
 
 @lru_cache(maxsize=4)
