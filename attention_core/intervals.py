@@ -4,7 +4,7 @@
     mean:       m ± z s / √n
 
 with z = 1.96, for 95 %. The first holds for small counts and for 0 of n too; the second for some
-thirty cases and more.
+thirty cases and more, a little too narrow where the values are very skew.
 
 Sources: Wilson 1927, "Probable inference, the law of succession, and statistical inference",
 recommended by Brown, Cai and DasGupta 2001, "Interval estimation for a binomial proportion".

@@ -42,5 +42,8 @@ def kendall(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _signs(values: FloatArray) -> FloatArray:
-    signs: FloatArray = np.sign(values[..., :, None] - values[..., None, :])
+    """(..., n, n): 1 where the row's value is larger, -1 where it is smaller."""
+    rows, columns = values[..., :, None], values[..., None, :]
+    # A difference would overflow for large values.
+    signs: FloatArray = (rows > columns).astype(np.float64) - (rows < columns)
     return signs

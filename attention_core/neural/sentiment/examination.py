@@ -52,7 +52,7 @@ _LEVEL = 9  # decimals: what differs by less, of the largest, differs by roundin
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Testimony:
+class Statement:
     """All that is asked of a model about one sentence."""
 
     label: int
@@ -134,7 +134,7 @@ class Agreement:
 class Examination:
     """What was asked about some sentences, and what follows from it."""
 
-    testimonies: tuple[Testimony, ...]  # of sentences with two tokens at least
+    statements: tuple[Statement, ...]  # of sentences with two tokens at least
     n_too_short: int  # sentences of which nothing would be left
     n_sentences: int  # that are to be examined, with those too short
     seed: int
@@ -142,12 +142,12 @@ class Examination:
     @property
     def has_attention(self) -> bool:
         """Whether there is attention to examine."""
-        return bool(self.testimonies) and self.testimonies[0].attention is not None
+        return bool(self.statements) and self.statements[0].attention is not None
 
     @property
     def accuracy(self) -> float:
         """Of the answers as they are."""
-        return float(np.mean([(each.logit > 0) == each.label for each in self.testimonies]))
+        return float(np.mean([(each.logit > 0) == each.label for each in self.statements]))
 
     @cached_property
     def effects(self) -> dict[Intervention, Effect]:
@@ -155,12 +155,12 @@ class Examination:
         names: tuple[Intervention, ...] = ("random", "strongest")
         if self.has_attention:
             names = ("most", "random", "least", "strongest", "equal", "shuffled")
-        return {name: _effect(name, self.testimonies) for name in names}
+        return {name: _effect(name, self.statements) for name in names}
 
     @cached_property
     def agreements(self) -> dict[Pair, Agreement]:
         """By pair of rankings; last what a random order of the tokens gives with occlusion."""
-        own = [_ranked(each) for each in self.testimonies]
+        own = [_ranked(each) for each in self.statements]
         rng = np.random.default_rng(self.seed)
         pairs: list[tuple[Pair, list[float]]] = [
             ("occlusion_gradient", [_tau(of["occlusion"], of["gradient"]) for of in own]),
@@ -177,7 +177,7 @@ class Examination:
     @property
     def nbytes(self) -> int:
         """About as many bytes as it takes."""
-        return sum(32 * (len(each.without) + 16) for each in self.testimonies)
+        return sum(32 * (len(each.without) + 16) for each in self.statements)
 
 
 Tell: TypeAlias = Callable[[Examination], None]
@@ -215,9 +215,9 @@ def examine(
         part = slice(start, start + _AT_ONCE)
         given = zip(sentences[part], labels[part], strict=True)
         asked = [(ids, label) for ids, label in given if len(ids) > 1]
-        more = _testimonies(exact, asked, generator, n_draws) if asked else ()
+        more = _statements(exact, asked, generator, n_draws) if asked else ()
         n_short = found.n_too_short + len(sentences[part]) - len(asked)
-        found = Examination((*found.testimonies, *more), n_short, len(sentences), seed)
+        found = Examination((*found.statements, *more), n_short, len(sentences), seed)
         if tell is not None:
             tell(found)
     return found
@@ -233,9 +233,9 @@ def _exact(model: TextClassifier) -> TextClassifier:
 _Asked: TypeAlias = list[tuple[Sequence[int], int]]
 
 
-def _testimonies(
+def _statements(
     model: TextClassifier, asked: _Asked, generator: torch.Generator, n_draws: int
-) -> tuple[Testimony, ...]:
+) -> tuple[Statement, ...]:
     sentences = [ids for ids, _ in asked]
     ids = batch(sentences)  # (B, T)
     reading, gradient = _read(model, ids)
@@ -247,7 +247,7 @@ def _testimonies(
         shuffled = torch.stack(draws, dim=-1)  # (B, n_draws)
     given, without = reading.logits.detach(), iter(_without_each(model, sentences))
     return tuple(
-        Testimony(
+        Statement(
             label,
             float(given[b]),
             next(without),
@@ -300,8 +300,8 @@ def _without_each(model: TextClassifier, sentences: Sequence[Sequence[int]]) -> 
 
 def equal_weights(weights: Tensor, is_real: Tensor) -> Tensor:
     """The same weight for every real token, in the shape of weights (B, H, T, T)."""
-    equal = is_real / is_real.sum(dim=-1, keepdim=True)  # (B, T)
-    return equal[:, None, None, :].to(weights.dtype).expand_as(weights)
+    real = is_real.to(weights.dtype)  # (B, T)
+    return (real / real.sum(dim=-1, keepdim=True))[:, None, None, :].expand_as(weights)
 
 
 def shuffled_weights(weights: Tensor, is_real: Tensor, generator: torch.Generator) -> Tensor:
@@ -323,9 +323,9 @@ def _shuffled_logits(model: TextClassifier, ids: Tensor, generator: torch.Genera
 # --- what follows
 
 
-def _effect(name: Intervention, testimonies: Sequence[Testimony]) -> Effect:
-    tries = [_logits_after(name, each) for each in testimonies]
-    pairs = [*zip(testimonies, tries, strict=True)]
+def _effect(name: Intervention, statements: Sequence[Statement]) -> Effect:
+    tries = [_logits_after(name, each) for each in statements]
+    pairs = [*zip(statements, tries, strict=True)]
     return Effect(
         np.array([((z > 0) != (each.logit > 0)).mean() for each, z in pairs]),
         np.array([np.abs(_sigmoid(z) - _sigmoid(each.logit)).mean() for each, z in pairs]),
@@ -333,7 +333,7 @@ def _effect(name: Intervention, testimonies: Sequence[Testimony]) -> Effect:
     )
 
 
-def _logits_after(name: Intervention, of: Testimony) -> FloatArray:
+def _logits_after(name: Intervention, of: Statement) -> FloatArray:
     """(n_tries,) logits. A random word is every word in turn: no draw is fairer."""
     match name:
         case "random":
@@ -350,7 +350,7 @@ def _logits_after(name: Intervention, of: Testimony) -> FloatArray:
             return of.without[[int(chosen)]]
 
 
-def _ranked(of: Testimony) -> dict[str, FloatArray]:
+def _ranked(of: Statement) -> dict[str, FloatArray]:
     least = abs(of.logit)
     own = {"occlusion": level(of.occlusion, least), "gradient": level(of.gradient, least)}
     if of.attention is not None:
@@ -358,7 +358,7 @@ def _ranked(of: Testimony) -> dict[str, FloatArray]:
     return own
 
 
-def taus(of: Testimony) -> dict[Pair, float]:
+def taus(of: Statement) -> dict[Pair, float]:
     """How alike the rankings of the tokens of one sentence are."""
     ranked = _ranked(of)
     found: dict[Pair, float] = {}

@@ -58,7 +58,7 @@ def verdict(of: Examination) -> Verdict:
     if agrees == "no" and not behind_gradient.lower > 0:
         agrees = "open"  # two yardsticks agree no better, so attention is not to blame
     conclusion = _conclusion(needs, points, agrees)
-    if len(of.testimonies) < FEWEST:
+    if len(of.statements) < FEWEST:
         conclusion = "too_few"
     mean = float((most - random).mean())
     return Verdict(conclusion, needs, points, agrees, beyond, mean, behind_gradient)
