@@ -109,14 +109,15 @@ def found(t: Texts, trained: Trained, of: "Mistakes") -> list[str]:
 def _right(t: Texts, name: str, of: "Mistakes") -> str:
     n = len(of.answers)
     n_right = n - len(of.wrong)
-    interval = of_share(n_right, n)
+    lower, upper = of_share(n_right, n)
     return t(
         "sentiment.errors.accuracy",
         name=name,
         right=n_right,
         n=n,
         share=_percent(n_right / n),
-        **_ends(interval),
+        lower=_percent(lower),
+        upper=_percent(upper),
     )
 
 
@@ -143,24 +144,22 @@ def _sure(t: Texts, of: "Mistakes") -> list[str]:
     if len(there) < 2:
         return []
     low, high = there[0], there[-1]
+    key = "sentiment.errors.sure_open"
     if _interval(high).lower > _interval(low).upper:
-        key = t("sentiment.errors.sure_more", **_bins_said(low, high))
+        key = "sentiment.errors.sure_more"
     elif _interval(low).lower > _interval(high).upper:
-        key = t("sentiment.errors.sure_less", **_bins_said(low, high))
-    else:
-        key = t("sentiment.errors.sure_open", **_bins_said(low, high))
-    return [key]
-
-
-def _bins_said(low: "Bin", high: "Bin") -> dict[str, str | int]:
-    return {
-        "high_from": _percent(high.lower),
-        "high_right": high.n_right,
-        "high_n": high.n,
-        "low_to": _percent(low.upper),
-        "low_right": low.n_right,
-        "low_n": low.n,
-    }
+        key = "sentiment.errors.sure_less"
+    return [
+        t(
+            key,
+            high_from=_percent(high.lower),
+            high_right=high.n_right,
+            high_n=high.n,
+            low_to=_percent(low.upper),
+            low_right=low.n_right,
+            low_n=low.n,
+        )
+    ]
 
 
 def _shared(t: Texts, of: "Mistakes") -> list[str]:
@@ -213,15 +212,12 @@ def _share(t: Texts, count: int, n: int) -> str:
 def _with_interval(t: Texts, count: int, n: int) -> str:
     if not n:
         return t("sentiment.errors.no_share")
-    return t("sentiment.errors.interval", share=_percent(count / n), **_ends(of_share(count, n)))
+    lower, upper = (_percent(end) for end in of_share(count, n))
+    return t("sentiment.errors.interval", share=_percent(count / n), lower=lower, upper=upper)
 
 
 def _interval(of: "Bin") -> Interval:
     return of_share(of.n_right, of.n)
-
-
-def _ends(interval: Interval) -> dict[str, str]:
-    return {"lower": _percent(interval.lower), "upper": _percent(interval.upper)}
 
 
 def _percent(share: float) -> str:

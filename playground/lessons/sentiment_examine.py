@@ -263,54 +263,50 @@ def _judged(t: Texts, name: str, of: Examined) -> list[str]:
 
 
 def _needs(t: Texts, e: "Examination", v: "Verdict") -> str:
-    numbers: dict[str, str | int] = {
-        "n": len(e.statements),
-        "equal": _tenths(e.effects["equal"].n_flipped),
-        "shuffled": _tenths(e.effects["shuffled"].n_flipped),
-        "draws": len(e.statements[0].shuffled),
+    keys = {
+        "yes": "sentiment.examine.needs_yes",
+        "no": "sentiment.examine.needs_no",
+        "open": "sentiment.examine.needs_open",
     }
-    said = {
-        "yes": t("sentiment.examine.needs_yes", **numbers),
-        "no": t("sentiment.examine.needs_no", **numbers),
-        "open": t("sentiment.examine.needs_open", **numbers),
-    }
-    return said[v.needs]
+    return t(
+        keys[v.needs],
+        n=len(e.statements),
+        equal=_tenths(e.effects["equal"].n_flipped),
+        shuffled=_tenths(e.effects["shuffled"].n_flipped),
+        draws=len(e.statements[0].shuffled),
+    )
 
 
 def _points(t: Texts, e: "Examination", v: "Verdict") -> str:
-    numbers = {
-        "most": short(float(e.effects["most"].moved.mean()), 2),
-        "random": short(float(e.effects["random"].moved.mean()), 2),
-        "beyond": short(v.beyond_random_mean, 2),
-        "interval": t(
-            "sentiment.examine.from_to",
-            lower=short(v.beyond_random.lower, 2),
-            upper=short(v.beyond_random.upper, 2),
-        ),
+    keys = {
+        "yes": "sentiment.examine.points_yes",
+        "no": "sentiment.examine.points_no",
+        "open": "sentiment.examine.points_open",
     }
-    said = {
-        "yes": t("sentiment.examine.points_yes", **numbers),
-        "no": t("sentiment.examine.points_no", **numbers),
-        "open": t("sentiment.examine.points_open", **numbers),
-    }
-    return said[v.points]
+    lower, upper = (short(end, 2) for end in v.beyond_random)
+    return t(
+        keys[v.points],
+        most=short(float(e.effects["most"].moved.mean()), 2),
+        random=short(float(e.effects["random"].moved.mean()), 2),
+        beyond=short(v.beyond_random_mean, 2),
+        interval=t("sentiment.examine.from_to", lower=lower, upper=upper),
+    )
 
 
 def _agrees(t: Texts, e: "Examination", v: "Verdict") -> str:
-    pairs: dict[Pair, Agreement] = e.agreements
-    own = pairs["attention_occlusion"]
-    numbers = {
-        "tau": _tau(t, own.mean),
-        "interval": _from_to(t, *own.interval),
-        "gradient": _tau(t, pairs["occlusion_gradient"].mean),
-        "chance": _tau(t, pairs["chance"].mean),
+    keys = {
+        "yes": "sentiment.examine.agrees_yes",
+        "no": "sentiment.examine.agrees_no",
+        "open": "sentiment.examine.agrees_open",
     }
-    said = {
-        "yes": t("sentiment.examine.agrees_yes", **numbers),
-        "no": t("sentiment.examine.agrees_no", **numbers),
-        "open": t("sentiment.examine.agrees_open", **numbers),
-    }
-    return said[v.agrees]
+    own = e.agreements["attention_occlusion"]
+    return t(
+        keys[v.agrees],
+        tau=_tau(t, own.mean),
+        interval=_from_to(t, *own.interval),
+        gradient=_tau(t, e.agreements["occlusion_gradient"].mean),
+        chance=_tau(t, e.agreements["chance"].mean),
+    )
 
 
 def _without_attention(t: Texts, name: str, e: "Examination") -> list[str]:
