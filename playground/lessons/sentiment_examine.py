@@ -133,6 +133,7 @@ def figure(t: Texts, of: "Examination", theme: Theme) -> Figure:
     drawn["data"][0]["showlegend"] = False  # the bars' title names them
     drawn["layout"]["height"] += _MORE_LEGEND
     drawn["layout"]["margin"]["t"] += _MORE_LEGEND
+    drawn["layout"]["legend"] |= {"yref": "container", "y": 1, "yanchor": "top"}
     return drawn
 
 
