@@ -21,7 +21,7 @@ def mistakes(trained: Trained) -> "Mistakes | None":
     return _mistakes(trained.run, trained.corpus) if trained.corpus.validation else None
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)  # each may keep a whole run
 def _mistakes(run: "Run", corpus: "Corpus") -> "Mistakes":
     from attention_core.neural.sentiment.mistakes import mistakes
     from attention_core.neural.sentiment.training import result

@@ -360,7 +360,7 @@ def _witness(trained: Trained, tokens: tuple[str, ...], label: int | None) -> Wi
     return Witness(tokens, label, statement) if statement else None
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)  # each may keep a whole run
 def _statement(run: "Run", corpus: "Corpus", tokens: tuple[str, ...]) -> "Statement":
     from attention_core.neural.sentiment.examination import examine
     from attention_core.neural.sentiment.training import result

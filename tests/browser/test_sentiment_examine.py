@@ -1,4 +1,4 @@
-"""Mistakes and cross-examination, as a learner goes through them with a small model of their own."""
+"""Mistakes and cross-examination, as a learner goes through them with a model of their own."""
 
 import pytest
 from playwright.sync_api import expect

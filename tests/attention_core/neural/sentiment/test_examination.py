@@ -349,6 +349,13 @@ def test_agreements_by_hand():
     }
 
 
+def test_rounding_ranks_no_token():
+    moved_by_rounding = statement(2.0, [1.5, 1.5 + 1e-15, 1.5 - 1e-15], gradient=[1, 2, 3])
+    flat = statement(2.0, [1.5, 1.6, 1.7], gradient=[1e-16, 2e-16, 3e-16])
+
+    assert np.isnan([taus(each)["occlusion_gradient"] for each in (moved_by_rounding, flat)]).all()
+
+
 def test_a_random_order_agrees_with_nothing_on_average():
     rng = np.random.default_rng(0)
 

@@ -42,7 +42,9 @@ def test_rows_are_labels_and_columns_what_was_said():
     assert (found.accuracy, found.precision, found.recall) == (0, 0, 0)
 
 
-@pytest.mark.parametrize(("logit", "label"), [(2.0, 1), (2.0, 0), (-3.5, 1), (0.0, 0), (900.0, 0)])
+@pytest.mark.parametrize(
+    ("logit", "label"), [(2.0, 1), (2.0, 0), (-3.5, 1), (0.0, 0), (900.0, 0), (-900.0, 1)]
+)
 def test_loss_and_probability_are_those_of_pytorch(logit, label):
     z, y = torch.tensor(logit, dtype=torch.float64), torch.tensor(float(label)).double()
 
