@@ -127,7 +127,13 @@ def figure(t: Texts, of: "Examination", theme: Theme) -> Figure:
             t("sentiment.examine.changed_axis"),
             [bars],
         ),
-        Chart(t("sentiment.examine.taus_chart"), "τ", "", lines, x_range=(-1.0, 1.0)),
+        Chart(
+            t("sentiment.examine.taus_chart"),
+            t("sentiment.examine.tau_axis"),
+            "",
+            lines,
+            x_range=(-1.0, 1.0),
+        ),
     ]
     drawn = charts.figure(panels, theme)
     drawn["data"][0]["showlegend"] = False  # the bars' title names them
