@@ -125,7 +125,7 @@ def test_an_examination_that_is_stopped_keeps_what_it_has(monkeypatch):
     monkeypatch.setattr(step, "work", work)
     app = at().press("Examine")
     until(app, EXAMINE, lambda view: view.shown is not None)
-    assert app.t("sentiment.examine.progress", done=32, n=40) in [
+    assert app.t("sentiment.examine.progress", done=16, n=40) in [
         each.proto.text for each in app.test.get("progress")
     ]
     assert not app.test.info  # a screen reader would read it at every look
@@ -135,7 +135,7 @@ def test_an_examination_that_is_stopped_keeps_what_it_has(monkeypatch):
 
     app.assert_calm()
     assert app.t("sentiment.examine.stopped", n=40) in said(app)
-    assert "On 32 validation sentences" in said(app)
+    assert "So far 16 validation sentences" in said(app)
 
 
 @every_language

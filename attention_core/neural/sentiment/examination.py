@@ -47,7 +47,7 @@ Pair: TypeAlias = Literal[
 
 N_DRAWS = 5  # shuffles of the weights of each sentence
 _N_ORDERS = 10  # random orders of the tokens of each sentence, for what chance would give
-_AT_ONCE = 32  # sentences, with all that is done to them
+_AT_ONCE = 16  # sentences, with all that is done to them: a fraction of a second
 _LEVEL = 9  # decimals: what differs by less, of the largest, differs by rounding
 
 

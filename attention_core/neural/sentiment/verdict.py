@@ -59,7 +59,7 @@ def verdict(of: Examination) -> Verdict:
         agrees = "open"  # two yardsticks agree no better, so attention is not to blame
     conclusion = _conclusion(needs, points, agrees)
     if len(of.statements) < FEWEST:
-        conclusion = "too_few"
+        conclusion, needs, points, agrees = "too_few", "open", "open", "open"
     mean = float((most - random).mean())
     return Verdict(conclusion, needs, points, agrees, beyond, mean, behind_gradient)
 

@@ -69,9 +69,9 @@ def test_the_work_examines_the_validation_sentences_of_the_model(found):
     for one, two in zip(found.examination.statements, expected.statements, strict=True):
         np.testing.assert_array_equal(one.without, two.without)
         np.testing.assert_array_equal(one.shuffled, two.shuffled)
-    assert [done for done, _ in told] == [32 / 40, 1]
+    assert [done for done, _ in told] == [16 / 40, 32 / 40, 1]
     assert found.examination.accuracy == pytest.approx(of.run.accuracy)
-    assert EN("sentiment.examine.progress", done=32, n=40) == step.progress(EN, told[0][1])
+    assert EN("sentiment.examine.progress", done=16, n=40) == step.progress(EN, told[0][1])
 
 
 def test_the_work_ends_when_it_is_not_wanted():

@@ -260,8 +260,8 @@ def test_it_tells_of_the_first_ones_and_ends_when_it_is_not_wanted():
 
     whole = examine(made(MADE[4]), asked, [1] * 70, tell=told.append)
 
-    assert [len(each.statements) for each in told] == [32, 64, 70]
-    assert told[1].statements == whole.statements[:64]
+    assert [len(each.statements) for each in told] == [16, 32, 48, 64, 70]
+    assert told[3].statements == whole.statements[:64]
     assert {each.n_sentences for each in told} == {70}
 
     def refuse(_):

@@ -39,7 +39,9 @@ def test_of_few_sentences_there_is_no_verdict():
     few, enough = (verdict(examined(planted.explained(), n)) for n in (FEWEST - 1, FEWEST))
 
     assert few.conclusion == "too_few"
+    assert few.needs == few.points == few.agrees == "open"
     assert enough.conclusion != "too_few"
+    assert "yes" in (enough.needs, enough.points, enough.agrees)
 
 
 # --- the rules, on numbers made up
