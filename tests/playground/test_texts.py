@@ -181,7 +181,10 @@ def expansions():
         "lesson.{}.question": {lesson.id for lesson in LESSONS},
         "{}.title": steps,
         "{}.ask": steps,
-        "{}.job": {"masks.cost", "pytorch.fit", "why_attention.influence", "why_attention.pace"},
+        "{}.job": {
+            *("masks.cost", "pytorch.fit", "why_attention.influence", "why_attention.pace"),
+            *("sentiment.train", "sentiment.examine", "sentiment.warmup"),
+        },
         "{}.next": steps,
         "lesson.{}.title": {lesson.id for lesson in LESSONS},
         "lesson.{}.summary": {lesson.id for lesson in LESSONS},
@@ -451,6 +454,7 @@ def test_chinese_stands_only_in_presets_and_language_names():
 
     assert sorted(chinese) == [
         "attention_core/neural/sentiment/grammar.py",
+        "attention_core/neural/sentiment/mistakes.py",
         "attention_core/neural/sentiment/reviews.py",
         "attention_core/neural/sentiment/table.py",
         "attention_core/presets.py",
