@@ -232,6 +232,18 @@ def projected(attention: nn.Module, states: Tensor) -> tuple[Tensor, Tensor, Ten
     return Q, K, V
 
 
+def head_weights(attention: nn.Module) -> tuple[Tensor, Tensor, Tensor]:
+    """W_Q, W_K and W_V of each head, (H, E, d_k) each, that multiply from the right."""
+    if isinstance(attention, MultiHeadAttention):
+        fused = attention.in_proj.weight.view(3, attention.num_heads, -1, attention.embed_dim)
+        W_Q, W_K, W_V = fused.mT
+        return W_Q, W_K, W_V
+    assert isinstance(attention, SelfAttention)
+    layers = (attention.query, attention.key, attention.value)
+    W_Q, W_K, W_V = (layer.weight.T[None] for layer in layers)
+    return W_Q, W_K, W_V
+
+
 def mix(attention: nn.Module, states: Tensor, weights: Tensor) -> Tensor:
     """(B, T, E): what the layer gives if its weights are these (B, H, T, T)."""
     _, _, V = projected(attention, states)
