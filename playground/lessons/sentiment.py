@@ -65,6 +65,12 @@ class Trained:
 
     run: "Run"
     corpus: "Corpus"
+    source: "Source | None" = None  # of its sentences; None if they cannot be made again
+
+    @property
+    def has_sentences(self) -> bool:
+        """Whether the sentences are there on which it was tried; else its file tells how it did."""
+        return bool(self.corpus.validation)
 
 
 # --- what the inputs describe
@@ -175,7 +181,23 @@ def choices(training: Training | None) -> dict[tuple["Kind", int], Trained]:
     if training is None:
         return {}
     return {
-        (run.architecture.kind, run.seed): Trained(run, training.corpus)
+        (run.architecture.kind, run.seed): Trained(run, training.corpus, training.plan.source)
         for run in training.runs
         if len(run.epochs) > 1
     }
+
+
+@lru_cache(maxsize=4)
+def from_file(data: bytes) -> Trained:
+    """The model in a file, with its sentences if they can be made again, and tried on them anew.
+
+    Raises:
+        AttentionError: As in `storage.from_bytes`.
+    """
+    from attention_core.neural.sentiment.storage import from_bytes, measured, rebuilt
+
+    stored = from_bytes(data)
+    again = rebuilt(stored)
+    if again is None:
+        return Trained(stored.run, stored.corpus)
+    return Trained(measured(stored.run, again), again, stored.source)

@@ -16,13 +16,15 @@ Source: the format of safetensors, https://huggingface.co/docs/safetensors.
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import safetensors.torch
 import torch
 from safetensors import SafetensorError
+from torch.nn import functional as F
 
 from attention_core.canvas import MAX_SEED, check_count
 from attention_core.errors import FieldError, FileKindError, NotFiniteError, RangeError, ShapeError
@@ -37,14 +39,14 @@ from attention_core.neural.sentiment.grammar import Templates
 from attention_core.neural.sentiment.model import Architecture, State, shapes
 from attention_core.neural.sentiment.reviews import MissingPackageError, Reviews
 from attention_core.neural.sentiment.tokens import HOW
-from attention_core.neural.sentiment.training import Epoch, Recipe, Run
+from attention_core.neural.sentiment.training import Epoch, Recipe, Run, logits, result
 
 MOST_BYTES = 8 * 2**20
 VERSION = 1
 LIMITS = {"embed_dim": 256, "hidden": 256, "n_layers": 4, "n_heads": 8}  # of an architecture
 MOST_EXAMPLES = 25_000  # that a file may ask to be made again
 LONGEST_WORD = 200  # characters
-LARGEST = 1e4  # of a parameter: with all of them so large no logit is infinite
+LARGEST = 1e6  # of a parameter: with all of them so large no logit is infinite
 
 _KEY = "attention_playground"
 _SOURCES: dict[str, type[Templates] | type[Reviews]] = {"templates": Templates, "reviews": Reviews}
@@ -72,6 +74,9 @@ def to_bytes(run: Run, corpus: Corpus, source: Source | None) -> bytes:
         run: What was trained.
         corpus: On these sentences; only the words are stored, not the sentences.
         source: Where they come from. What a learner brought is not told.
+
+    Raises:
+        NotFiniteError, RangeError: A parameter is one that `from_bytes` would refuse.
     """
     kept = run.epochs[run.kept]
     names = {made: name for name, made in _SOURCES.items()}
@@ -90,6 +95,8 @@ def to_bytes(run: Run, corpus: Corpus, source: Source | None) -> bytes:
     }
     if isinstance(source, Templates | Reviews):
         told["source"] = {"of": names[type(source)], **asdict(source)}
+    for name, value in run.state.items():
+        _check_numbers(name, value.numpy())
     tensors = {name: value.contiguous() for name, value in run.state.items()}
     return safetensors.torch.save(tensors, {_KEY: json.dumps(told, separators=(",", ":"))})
 
@@ -131,23 +138,6 @@ def from_bytes(data: bytes) -> Stored:
         ending="all",
     )
     return Stored(run, Corpus((), (), Vocabulary(words), how, _words("known", told)), _source(told))
-
-
-def rebuilt(stored: Stored) -> Corpus | None:
-    """The sentences that the model was trained on, made again.
-
-    None if they cannot be: they were somebody's own, their package is missing, or what is made
-    now has other words than the model was trained on.
-    """
-    if stored.source is None:
-        return None
-    try:
-        corpus = stored.source.corpus()
-    except (MissingPackageError, RangeError):
-        return None
-    then = stored.corpus
-    is_same = (corpus.vocabulary.words, corpus.how) == (then.vocabulary.words, then.how)
-    return corpus if is_same else None
 
 
 def _tensors(data: bytes) -> dict[str, dict[str, Any]]:
@@ -265,9 +255,45 @@ def _parameter(name: str, tensor: Mapping[str, Any], shape: tuple[int, ...]) -> 
     if tuple(tensor["shape"]) != shape:
         raise ShapeError(name, shape, tuple(tensor["shape"]))
     numbers = np.frombuffer(tensor["data"], dtype="<f4").reshape(shape)
+    _check_numbers(name, numbers)
+    return torch.from_numpy(numbers.astype(np.float32))
+
+
+def _check_numbers(name: str, numbers: npt.NDArray[np.float32]) -> None:
+    """Raise unless each number is one that a training could have given."""
     wrong = np.argwhere(~np.isfinite(numbers))
     if len(wrong):
         raise NotFiniteError(name, tuple(wrong[0].tolist()))
     if np.abs(numbers).max() > LARGEST:
         raise RangeError(name, float(np.abs(numbers).max()), -LARGEST, LARGEST)
-    return torch.from_numpy(numbers.astype(np.float32))
+
+
+# --- the sentences of a model from a file
+
+
+def rebuilt(stored: Stored) -> Corpus | None:
+    """The sentences that the model was trained on, made again.
+
+    None if they cannot be: they were somebody's own, their package is missing, or what is made
+    now has other words than the model was trained on.
+    """
+    if stored.source is None:
+        return None
+    try:
+        corpus = stored.source.corpus()
+    except (MissingPackageError, RangeError):
+        return None
+    then = stored.corpus
+    is_same = (corpus.vocabulary.words, corpus.how) == (then.vocabulary.words, then.how)
+    return corpus if is_same else None
+
+
+def measured(run: Run, corpus: Corpus) -> Run:
+    """The run with what its result reaches on these sentences in place of what a file says."""
+    ids = [corpus.vocabulary.ids(example.tokens) for example in corpus.validation]
+    labels = torch.tensor([float(example.label) for example in corpus.validation]).double()
+    given = logits(result(run), ids)
+    loss = F.binary_cross_entropy_with_logits(given, labels).item()
+    accuracy = ((given > 0) == (labels > 0.5)).double().mean().item()
+    epoch = replace(run.epochs[run.kept], validation_loss=loss, accuracy=accuracy)
+    return replace(run, epochs=(epoch,), kept=0)

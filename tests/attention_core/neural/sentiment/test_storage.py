@@ -20,7 +20,13 @@ from attention_core.neural.sentiment.corpus import Corpus, Vocabulary
 from attention_core.neural.sentiment.grammar import Templates
 from attention_core.neural.sentiment.model import KINDS, Architecture
 from attention_core.neural.sentiment.reviews import MissingPackageError, Reviews
-from attention_core.neural.sentiment.storage import MOST_BYTES, from_bytes, rebuilt, to_bytes
+from attention_core.neural.sentiment.storage import (
+    MOST_BYTES,
+    from_bytes,
+    measured,
+    rebuilt,
+    to_bytes,
+)
 from attention_core.neural.sentiment.training import Recipe, logits, result, train
 
 SOURCES = {
@@ -271,7 +277,7 @@ def test_a_file_of_something_else_has_nothing_to_say():
 
 
 NAN, HUGE = torch.zeros(1), torch.zeros(1)
-NAN[0], HUGE[0] = torch.nan, 2e4
+NAN[0], HUGE[0] = torch.nan, 2e6
 
 
 @pytest.mark.parametrize(
@@ -282,7 +288,7 @@ NAN[0], HUGE[0] = torch.nan, 2e4
         ({"head.bias": torch.zeros(1).double()}, "head.bias: must be F32"),
         ({"head.bias": torch.zeros(1).half()}, "head.bias: must be F32"),
         ({"head.bias": NAN}, r"head.bias must be finite, but is not at index \(0,\)"),
-        ({"head.bias": HUGE}, "head.bias must lie between -10000.0 and 10000.0, got 20000.0"),
+        ({"head.bias": HUGE}, "head.bias must lie between -1000000.0 and 1000000.0, got 2000000.0"),
     ],
     ids=["more", "shape", "double", "half", "nan", "huge"],
 )
@@ -299,9 +305,31 @@ def test_a_tensor_that_is_missing():
         from_bytes(save(tensors, {"attention_playground": json.dumps(told)}))
 
 
+def test_a_model_that_could_not_come_back_is_not_stored():
+    run, corpus = trained()
+    state = dict(run.state) | {"head.bias": HUGE}
+
+    with pytest.raises(AttentionError, match=r"head\.bias must lie between"):
+        to_bytes(replace(run, states=(state,)), corpus, None)
+
+
+def test_what_it_reaches_is_measured_again():
+    run, corpus = trained()
+    claimed = replace(run.epochs[run.kept], accuracy=0.123, validation_loss=9.0)
+    stored = from_bytes(to_bytes(replace(run, epochs=(*run.epochs[:-1], claimed)), corpus, None))
+    assert stored.run.accuracy == 0.123
+
+    again = measured(stored.run, corpus)
+
+    kept = run.epochs[run.kept]
+    assert again.accuracy == kept.accuracy
+    assert again.epochs[0].validation_loss == pytest.approx(kept.validation_loss)
+    assert again.epochs[0].number == kept.number
+
+
 def test_the_largest_numbers_still_give_a_finite_answer():
     run, corpus = trained("attention")
-    state = {name: torch.full_like(value, 1e4) for name, value in run.state.items()}
+    state = {name: torch.full_like(value, 1e6) for name, value in run.state.items()}
     largest = replace(run, states=(state,) * len(run.states))
 
     stored = from_bytes(to_bytes(largest, corpus, None))
