@@ -1,0 +1,135 @@
+"""What the step "weights" shows: the parameters of a model one by one, and their file."""
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+from playground.lessons.sentiment import Trained, names
+from playground.numerals import short
+from playground.texts import Texts
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+MOST_MEGABYTES = 8  # of a file that is opened
+
+_READ = """import json
+from safetensors import safe_open
+
+with safe_open("{name}", "pt") as file:
+    told = json.loads(file.metadata()["attention_playground"])
+    state = {{name: file.get_tensor(name) for name in file.keys()}}
+print(told["architecture"])
+print(state["embedding.weight"].shape, len(told["words"]))"""
+
+
+def table(t: Texts, trained: Trained) -> dict[str, list[str]]:
+    """Each parameter, column by column, and all together."""
+    state = trained.run.state
+    of_all = sum(value.numel() for value in state.values())
+    return {
+        t("sentiment.weights.name"): [*(f"`{name}`" for name in state), t("sentiment.weights.all")],
+        t("sentiment.weights.meaning"): [*(meaning(t, name) for name in state), ""],
+        t("sentiment.weights.shape"): [*(_shape(value) for value in state.values()), ""],
+        t("sentiment.weights.count"): [
+            *(f"{value.numel():,}" for value in state.values()),
+            f"{of_all:,}",
+        ],
+        t("sentiment.weights.bytes"): [
+            *(f"{value.nbytes:,}" for value in state.values()),
+            f"{_n_bytes(trained):,}",
+        ],
+    }
+
+
+def _shape(value: "Tensor") -> str:
+    return " × ".join(map(str, value.shape))
+
+
+def _n_bytes(trained: Trained) -> int:
+    return sum(value.nbytes for value in trained.run.state.values())
+
+
+def meaning(t: Texts, name: str) -> str:
+    """What a parameter of this name is for."""
+    layer = re.fullmatch(r"lstm\.(\d+)\.(weight_ih|weight_hh|bias_ih|bias_hh)_l0(_reverse)?", name)
+    if layer:
+        number, part, is_back = layer.groups()
+        parts = {
+            "weight_ih": partial(t, "sentiment.weights.gates_of_input"),
+            "weight_hh": partial(t, "sentiment.weights.gates_of_state"),
+            "bias_ih": partial(t, "sentiment.weights.gates_bias"),
+            "bias_hh": partial(t, "sentiment.weights.gates_bias"),
+        }
+        way = t("sentiment.weights.backward") if is_back else t("sentiment.weights.forward")
+        return parts[part](way=way, layer=int(number) + 1)
+    return {
+        "embedding.weight": t("sentiment.weights.embedding"),
+        "attention.query.weight": t("sentiment.weights.query"),
+        "attention.key.weight": t("sentiment.weights.key"),
+        "attention.value.weight": t("sentiment.weights.value"),
+        "attention.in_proj.weight": t("sentiment.weights.in_proj"),
+        "attention.out_proj.weight": t("sentiment.weights.out_proj"),
+        "head.weight": t("sentiment.weights.last"),
+        "head.bias": t("sentiment.weights.last_bias"),
+    }[name]
+
+
+def found(t: Texts, trained: Trained, n_bytes: int) -> list[str]:
+    """How many numbers there are, where most of them are, and what is known of their model."""
+    run = trained.run
+    counts = {name: value.numel() for name, value in run.state.items()}
+    most = max(counts, key=counts.__getitem__)
+    total = sum(counts.values())
+    said = [
+        t(
+            "sentiment.weights.found",
+            count=f"{total:,}",
+            name=f"`{most}`",
+            share=short(100 * counts[most] / total),
+            bytes=f"{_n_bytes(trained):,}",
+            file=f"{n_bytes:,}",
+        )
+    ]
+    key = "sentiment.weights.reached" if trained.has_sentences else "sentiment.weights.claimed"
+    said.append(
+        t(
+            key,
+            model=names(t)[run.architecture.kind],
+            seed=run.seed,
+            epoch=run.epochs[run.kept].number,
+            accuracy=short(run.accuracy),
+            count=len(trained.corpus.validation),
+        )
+    )
+    return [*said, _source_told(t, trained)]
+
+
+def _source_told(t: Texts, trained: Trained) -> str:
+    from attention_core.neural.sentiment.grammar import Templates
+    from attention_core.neural.sentiment.reviews import Reviews
+
+    if isinstance(trained.source, Templates | Reviews):
+        return t("sentiment.weights.with_source")
+    return t("sentiment.weights.without_source", count=len(trained.corpus.vocabulary.words))
+
+
+def file(trained: Trained) -> bytes:
+    """The model as a file.
+
+    Raises:
+        AttentionError: A parameter is so large that the file could not be opened again.
+    """
+    from attention_core.neural.sentiment.storage import to_bytes
+
+    return to_bytes(trained.run, trained.corpus, trained.source)
+
+
+def file_name(trained: Trained) -> str:
+    """What the file is called."""
+    return f"attention-playground-{trained.run.architecture.kind}.safetensors"
+
+
+def reading(trained: Trained) -> str:
+    """The lines of Python that read it elsewhere."""
+    return _READ.format(name=file_name(trained))
