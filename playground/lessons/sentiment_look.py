@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from attention_core.neural.sentiment.training import Epoch, Run
 
 MOST_CHARACTERS = 400  # of a sentence
-MOST_ON_BOARD = 14  # tokens whose weights are read as numbers
+MOST_ON_BOARD = 20  # tokens of a sentence that stands on the board
 ALL_HEADS = 0  # else a head, counted from 1
 
+_MOST_LARGE = 12  # tokens, beyond which a cell shows its colour alone
 _MOST_NAMED = 3  # tokens in a sentence
 _MOST_TICKS = 16  # beside a heatmap, or they would cover each other
 _LEAST = 5e-4  # of a probability: nearer to 0 or 1 it is not written out
@@ -258,6 +259,7 @@ def exhibit(t: Texts, look: Look, head: int) -> Exhibit:
 def _of_attention(t: Texts, look: Look, head: int) -> Exhibit:
     is_one = head != ALL_HEADS or look.n_heads == 1
     told = {"kind": "told", "text": t("sentiment.look.mean_told", count=look.n_heads)}
+    is_compact = len(look.tokens) > _MOST_LARGE
     matrices = []
     if is_one:
         assert look.scores is not None
@@ -272,6 +274,7 @@ def _of_attention(t: Texts, look: Look, head: int) -> Exhibit:
                 operation={"kind": "told", "text": t("sentiment.look.scores_told")},
                 name=t("sentiment.look.scores"),
                 about=t("sentiment.look.scores_about"),
+                is_compact=is_compact,
             )
         )
     matrices += [
@@ -287,6 +290,7 @@ def _of_attention(t: Texts, look: Look, head: int) -> Exhibit:
             are_weights=True,
             name=t("sentiment.look.weights"),
             about=t("sentiment.look.weights_about"),
+            is_compact=is_compact,
         ),
         Matrix(
             "look_attended",
@@ -299,6 +303,7 @@ def _of_attention(t: Texts, look: Look, head: int) -> Exhibit:
             are_weights=True,
             name=t("sentiment.look.attended"),
             about=t("sentiment.look.attended_about"),
+            is_compact=is_compact,
         ),
     ]
     stages = {
@@ -332,6 +337,7 @@ def _of_bag(t: Texts, look: Look) -> Exhibit:
                 reach=reach,
                 name=t("sentiment.look.parts"),
                 about=t("sentiment.look.parts_about"),
+                is_compact=len(look.tokens) > _MOST_LARGE,
             ),
             of(
                 "look_sum",
@@ -381,7 +387,7 @@ def panels(t: Texts, look: Look, head: int) -> list[Panel]:
     if look.weights is not None and not is_on_board(look):
         shown += _long(t, look, head)
     if look.parts is not None and not is_on_board(look):
-        shown.append(_bars(t("sentiment.look.parts"), t("sentiment.look.token"), look, look.parts))
+        shown.append(_bars(t("sentiment.look.parts_stage"), "", look, look.parts))
     if look.weights is None and look.parts is None:
         ids = tuple(look.corpus.vocabulary.ids(look.tokens))
         values = beginnings(look.run, look.index, ids)
@@ -402,9 +408,9 @@ def _long(t: Texts, look: Look, head: int) -> list[Panel]:
     every = -(-len(look.tokens) // _MOST_TICKS)
     ticks = [name if place % every == 0 else "" for place, name in enumerate(look.names)]
     of_weights = Map(
-        t("sentiment.look.weights_stage"),
+        t("sentiment.look.map"),
         weights_of(look, head),
-        t("sentiment.look.looked_at"),
+        "",  # a title below would run into the panel below
         t("sentiment.look.looking"),
         are_weights=True,
         rows=ticks,
@@ -413,7 +419,7 @@ def _long(t: Texts, look: Look, head: int) -> list[Panel]:
     attended = attended_in(look, head)
     return [
         of_weights,
-        _bars(t("sentiment.look.attended_stage"), t("sentiment.look.token"), look, attended),
+        _bars(t("sentiment.look.attended_stage"), "", look, attended),
     ]
 
 
@@ -424,7 +430,7 @@ def _bars(
     values: Sequence[float] | FloatArray,
     y_range: tuple[float, float] | None = None,
 ) -> Chart:
-    lines = [Line(title, look.names, [float(value) for value in values], shape="bars")]
+    lines = [Line(title, look.names, [float(value) for value in values], colour=2, shape="bars")]
     return Chart(title, along, "", lines, y_range=y_range)
 
 
@@ -559,9 +565,9 @@ def _adds(t: Texts, look: Look) -> list[str]:
 def _accuracy(t: Texts, look: Look) -> str:
     epoch, count = look.epoch, len(look.corpus.validation)
     if not count:
-        return t("sentiment.look.claimed", accuracy=short(epoch.accuracy))
+        return t("sentiment.look.claimed", share=short(100 * epoch.accuracy))
     key = "sentiment.look.untrained" if epoch.number == 0 else "sentiment.look.reached"
-    return t(key, accuracy=short(epoch.accuracy), count=count)
+    return t(key, right=round(epoch.accuracy * count), count=count)
 
 
 # --- to the Playground

@@ -91,18 +91,25 @@ def found(t: Texts, trained: Trained, n_bytes: int) -> list[str]:
             file=f"{n_bytes:,}",
         )
     ]
-    key = "sentiment.weights.reached" if trained.has_sentences else "sentiment.weights.claimed"
-    said.append(
-        t(
-            key,
-            model=names(t)[run.architecture.kind],
-            seed=run.seed,
-            epoch=run.epochs[run.kept].number,
-            accuracy=short(run.accuracy),
-            count=len(trained.corpus.validation),
-        )
+    return [*said, _reached(t, trained), _source_told(t, trained)]
+
+
+def _reached(t: Texts, trained: Trained) -> str:
+    """Which model it is, and what it reaches, or what its file says of that."""
+    run, count = trained.run, len(trained.corpus.validation)
+    model, epoch = names(t)[run.architecture.kind], run.epochs[run.kept].number
+    if not count:
+        share = short(100 * run.accuracy)
+        return t("sentiment.weights.claimed", model=model, seed=run.seed, epoch=epoch, share=share)
+    right = round(run.accuracy * count)
+    return t(
+        "sentiment.weights.reached",
+        model=model,
+        seed=run.seed,
+        epoch=epoch,
+        right=right,
+        count=count,
     )
-    return [*said, _source_told(t, trained)]
 
 
 def _source_told(t: Texts, trained: Trained) -> str:
