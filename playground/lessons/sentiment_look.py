@@ -258,10 +258,12 @@ def exhibit(t: Texts, look: Look, head: int) -> Exhibit:
 
 def _of_attention(t: Texts, look: Look, head: int) -> Exhibit:
     is_one = head != ALL_HEADS or look.n_heads == 1
-    told = {"kind": "told", "text": t("sentiment.look.mean_told", count=look.n_heads)}
+    mean, one = t("sentiment.look.mean_told", count=look.n_heads), t("sentiment.look.weight_told")
+    told = {"kind": "told", "text": one if is_one else mean}
     is_compact = len(look.tokens) > _MOST_LARGE
+    has_scores = is_one and not is_compact  # else two large squares would stand there
     matrices = []
-    if is_one:
+    if has_scores:
         assert look.scores is not None
         matrices.append(
             Matrix(
@@ -269,12 +271,11 @@ def _of_attention(t: Texts, look: Look, head: int) -> Exhibit:
                 "S",
                 "scores",
                 look.scores[max(head, 1) - 1],
-                "queries",
-                "keys",
+                "tokens",
+                "tokens",
                 operation={"kind": "told", "text": t("sentiment.look.scores_told")},
                 name=t("sentiment.look.scores"),
                 about=t("sentiment.look.scores_about"),
-                is_compact=is_compact,
             )
         )
     matrices += [
@@ -283,10 +284,10 @@ def _of_attention(t: Texts, look: Look, head: int) -> Exhibit:
             "A",
             "weights",
             weights_of(look, head),
-            "queries",
-            "keys",
-            "softmax({look_scores})" if is_one else "",
-            {"kind": "softmax", "of": ["look_scores"]} if is_one else told,
+            "tokens",
+            "tokens",
+            "softmax({look_scores})" if has_scores else "",
+            {"kind": "softmax", "of": ["look_scores"]} if has_scores else told,
             are_weights=True,
             name=t("sentiment.look.weights"),
             about=t("sentiment.look.weights_about"),
@@ -298,7 +299,7 @@ def _of_attention(t: Texts, look: Look, head: int) -> Exhibit:
             "attended",
             attended_in(look, head)[None],
             "all",
-            "keys",
+            "tokens",
             operation={"kind": "mean", "of": ["look_weights"]},
             are_weights=True,
             name=t("sentiment.look.attended"),
@@ -311,7 +312,7 @@ def _of_attention(t: Texts, look: Look, head: int) -> Exhibit:
         "weights": t("sentiment.look.weights_stage"),
         "attended": t("sentiment.look.attended_stage"),
     }
-    axes = {"queries": look.names, "keys": look.names, "all": [t("sentiment.look.all")]}
+    axes = {"tokens": look.tokens, "all": [t("sentiment.look.all")]}
     return Exhibit(None, stages, matrices, axes)
 
 
@@ -320,6 +321,7 @@ def _of_bag(t: Texts, look: Look) -> Exhibit:
     reach = float(np.abs(look.parts).max()) or 1.0
     total = np.array([[look.parts.sum()]])
     bias = np.array([[look.bias]])
+    most = float(np.abs([total, bias, total + bias]).max()) or 1.0
 
     def of(id: str, stage: str, values: FloatArray, columns: str, **more: Any) -> Matrix:
         return Matrix(id, "", stage, values, "all", columns, **more)
@@ -332,7 +334,7 @@ def _of_bag(t: Texts, look: Look) -> Exhibit:
                 "look_parts",
                 "parts",
                 look.parts[None],
-                "keys",
+                "tokens",
                 operation={"kind": "told", "text": _part_told(t, look)},
                 reach=reach,
                 name=t("sentiment.look.parts"),
@@ -345,6 +347,7 @@ def _of_bag(t: Texts, look: Look) -> Exhibit:
                 total,
                 "one",
                 operation={"kind": "row_sums", "of": ["look_parts"]},
+                reach=most,
                 name=t("sentiment.look.sum"),
                 about=t("sentiment.look.sum_about"),
             ),
@@ -354,6 +357,7 @@ def _of_bag(t: Texts, look: Look) -> Exhibit:
                 bias,
                 "one",
                 operation={"kind": "told", "text": t("sentiment.look.bias_told")},
+                reach=most,
                 name=t("sentiment.look.bias"),
                 about=t("sentiment.look.bias_about"),
             ),
@@ -363,11 +367,12 @@ def _of_bag(t: Texts, look: Look) -> Exhibit:
                 total + bias,
                 "one",
                 operation={"kind": "add", "of": ["look_sum", "look_bias"]},
+                reach=most,
                 name=t("sentiment.look.logit"),
                 about=t("sentiment.look.logit_about"),
             ),
         ],
-        {"keys": look.names, "all": [t("sentiment.look.sentence")], "one": ["z"]},
+        {"tokens": look.tokens, "all": [t("sentiment.look.sentence")], "one": ["z"]},
     )
 
 
@@ -462,9 +467,18 @@ def _course(t: Texts, look: Look) -> Chart:
 # --- sentences
 
 
+def verdict(t: Texts, look: Look) -> str:
+    """What the model takes the sentence for, and whether that is right, where it is known."""
+    return _joined(t, [_verdict(t, look), *_label(t, look)])
+
+
+def _joined(t: Texts, sentences: Sequence[str]) -> str:
+    return ("" if t.language == "zh" else " ").join(sentences)
+
+
 def found(t: Texts, look: Look, head: int) -> list[str]:
-    """What the model says, what it knows of the sentence, and where it looks."""
-    said = [_verdict(t, look), *_label(t, look), *_unread(t, look)]
+    """What the model knows of the sentence, where it looks, and how good it is."""
+    said = _unread(t, look)
     if look.weights is not None:
         said += _looks(t, look, head)
     elif look.parts is not None:
@@ -595,7 +609,6 @@ def is_taken(e: Experiment, taken: "Reduction") -> bool:
 def take_told(t: Texts, taken: "Reduction") -> str:
     """What of the model goes along, and how nearly."""
     e = taken.experiment
-    between = "" if t.language == "zh" else " "
     said = [
         t(
             "sentiment.look.take_told",
@@ -607,4 +620,4 @@ def take_told(t: Texts, taken: "Reduction") -> str:
     ]
     if taken.n_tokens > e.n_tokens:
         said.insert(0, t("sentiment.look.take_some", kept=e.n_tokens, count=taken.n_tokens))
-    return between.join(said)
+    return _joined(t, said)

@@ -1,6 +1,7 @@
 """What the step "weights" shows: the parameters of a model one by one, and their file."""
 
 import re
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ def table(t: Texts, trained: Trained) -> dict[str, list[str]]:
 
 
 def _shape(value: "Tensor") -> str:
-    return " × ".join(map(str, value.shape))
+    return "\u00a0×\u00a0".join(map(str, value.shape))
 
 
 def _n_bytes(trained: Trained) -> int:
@@ -78,20 +79,35 @@ def meaning(t: Texts, name: str) -> str:
 def found(t: Texts, trained: Trained, n_bytes: int) -> list[str]:
     """How many numbers there are, where most of them are, and what is known of their model."""
     run = trained.run
-    counts = {name: value.numel() for name, value in run.state.items()}
-    most = max(counts, key=counts.__getitem__)
-    total = sum(counts.values())
+    total = sum(value.numel() for value in run.state.values())
+    shares = t("narrate.comma").join(
+        t("narrate.with_number", name=name, number=f"{short(100 * count / total)} %")
+        for name, count in parts(t, trained).items()
+    )
     said = [
         t(
             "sentiment.weights.found",
             count=f"{total:,}",
-            name=f"`{most}`",
-            share=short(100 * counts[most] / total),
+            shares=shares,
             bytes=f"{_n_bytes(trained):,}",
             file=f"{n_bytes:,}",
         )
     ]
     return [*said, _reached(t, trained), _source_told(t, trained)]
+
+
+def parts(t: Texts, trained: Trained) -> dict[str, int]:
+    """How many numbers each part of the model has, the largest first."""
+    names = {
+        "embedding": t("sentiment.weights.of_embedding"),
+        "lstm": t("sentiment.weights.of_lstm"),
+        "attention": t("sentiment.weights.of_attention"),
+        "head": t("sentiment.weights.of_last"),
+    }
+    counts = Counter[str]()
+    for name, value in trained.run.state.items():
+        counts[names[name.partition(".")[0]]] += value.numel()
+    return dict(counts.most_common())
 
 
 def _reached(t: Texts, trained: Trained) -> str:

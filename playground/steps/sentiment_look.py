@@ -61,7 +61,8 @@ def draw_another(t: Texts, kind: str, label: str, trained: Trained) -> None:
 
 
 def draw_look(t: Texts, look: Look) -> None:
-    """The board, the figure, what was found, and the way to the Playground."""
+    """The answer, the board, what was found, the figure, and the way to the Playground."""
+    st.markdown(looks.verdict(t, look))
     head = looks.ALL_HEADS
     if look.n_heads > 1:
         names = looks.head_names(t, look.n_heads)

@@ -39,7 +39,7 @@ def at(kind="lstm_attention", text=TEXT, index=None):
 
 
 def said(look, head=0, t=EN):
-    return " ".join(sentiment_look.found(t, look, head))
+    return " ".join([sentiment_look.verdict(t, look), *sentiment_look.found(t, look, head)])
 
 
 def matrices(look, head=0):
@@ -82,6 +82,16 @@ def test_each_head_is_looked_at_by_itself_or_all_in_the_mean():
     np.testing.assert_array_equal(
         shown["look_attended"].values[0], look.weights.mean(axis=0).mean(axis=0)
     )
+
+
+def test_a_longer_sentence_is_shown_small_and_without_scores():
+    look = at("attention", text="the plot is good and the acting is not dull but good .")
+
+    shown = matrices(look)
+    assert len(look.tokens) == 13
+    assert list(shown) == ["look_weights", "look_attended"]
+    assert all(matrix.is_compact for matrix in shown.values())
+    np.testing.assert_array_equal(shown["look_weights"].values, look.weights[0])
 
 
 def test_with_one_head_its_scores_stand_there_at_once():
