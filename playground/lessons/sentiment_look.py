@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from attention_core.neural.sentiment.training import Epoch, Run
 
 MOST_CHARACTERS = 400  # of a sentence
-MOST_ON_BOARD = 20  # tokens of a sentence that stands on the board
+MOST_ON_BOARD = 24  # tokens of a sentence that stands on the board
 ALL_HEADS = 0  # else a head, counted from 1
 
 _MOST_LARGE = 12  # tokens, beyond which a cell shows its colour alone
@@ -392,12 +392,21 @@ def panels(t: Texts, look: Look, head: int) -> list[Panel]:
     if look.weights is not None and not is_on_board(look):
         shown += _long(t, look, head)
     if look.parts is not None and not is_on_board(look):
-        shown.append(_bars(t("sentiment.look.parts_stage"), "", look, look.parts))
+        title, name = t("sentiment.look.parts_stage"), t("sentiment.look.parts")
+        shown.append(_bars(title, name, "", look, look.parts))
     if look.weights is None and look.parts is None:
         ids = tuple(look.corpus.vocabulary.ids(look.tokens))
         values = beginnings(look.run, look.index, ids)
-        title = t("sentiment.look.beginnings")
-        shown.append(_bars(title, t("sentiment.look.up_to"), look, values, (0.0, 1.02)))
+        shown.append(
+            _bars(
+                t("sentiment.look.beginnings"),
+                t("sentiment.look.positive"),
+                t("sentiment.look.up_to"),
+                look,
+                values,
+                (0.0, 1.02),
+            )
+        )
     if len(look.run.states) > 1:
         shown.append(_course(t, look))
     return shown
@@ -406,7 +415,21 @@ def panels(t: Texts, look: Look, head: int) -> list[Panel]:
 def curves(t: Texts, look: Look, head: int, theme: Theme) -> Figure | None:
     """The figure of all panels, if there are any."""
     shown = panels(t, look, head)
-    return figure(shown, theme) if shown else None
+    return figure(shown, theme, n_columns=1) if shown else None
+
+
+def curves_alt(t: Texts, look: Look) -> str:
+    """What the figure shows, for those who do not see it."""
+    said = []
+    if look.weights is not None and not is_on_board(look):
+        said.append(t("sentiment.look.map_alt"))
+    if look.parts is not None and not is_on_board(look):
+        said.append(t("sentiment.look.parts_alt"))
+    if look.weights is None and look.parts is None:
+        said.append(t("sentiment.look.beginnings_alt"))
+    if len(look.run.states) > 1:
+        said.append(t("sentiment.look.course_alt"))
+    return _joined(t, said)
 
 
 def _long(t: Texts, look: Look, head: int) -> list[Panel]:
@@ -421,21 +444,19 @@ def _long(t: Texts, look: Look, head: int) -> list[Panel]:
         rows=ticks,
         columns=ticks,
     )
-    attended = attended_in(look, head)
-    return [
-        of_weights,
-        _bars(t("sentiment.look.attended_stage"), "", look, attended),
-    ]
+    title, name = t("sentiment.look.attended_stage"), t("sentiment.look.attended")
+    return [of_weights, _bars(title, name, "", look, attended_in(look, head))]
 
 
 def _bars(
     title: str,
+    name: str,
     along: str,
     look: Look,
     values: Sequence[float] | FloatArray,
     y_range: tuple[float, float] | None = None,
 ) -> Chart:
-    lines = [Line(title, look.names, [float(value) for value in values], colour=2, shape="bars")]
+    lines = [Line(name, look.names, [float(value) for value in values], shape="bars")]
     return Chart(title, along, "", lines, y_range=y_range)
 
 

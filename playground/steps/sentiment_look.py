@@ -72,7 +72,7 @@ def draw_look(t: Texts, look: Look) -> None:
     lesson.found(t, *looks.found(t, look, head))
     figure = looks.curves(t, look, head, shell.theme())
     if figure:
-        lesson.plot(f"{LOOK}.curves", figure, t("sentiment.look.curves_alt"))
+        lesson.plot(f"{LOOK}.curves", figure, looks.curves_alt(t, look))
     if look.n_heads:
         draw_take(t, look)
 

@@ -334,6 +334,18 @@ def test_without_attention_the_beginnings_stand_there():
     assert bars.lines[0].y[-1] == pytest.approx(look.probability)
 
 
+@every_kind
+def test_the_figure_is_told_to_those_who_do_not_see_it(kind):
+    for text in (TEXT, LONG):
+        look = at(kind, text=text)
+        told = sentiment_look.curves_alt(EN, look)
+        shown = panels(look)
+        assert ("heatmap" in told) == any(isinstance(panel, Map) for panel in shown)
+        assert ("adds to the logit" in told) == (kind == "bag" and text == LONG)
+        assert ("after each token" in told) == (kind == "lstm")
+        assert "after each epoch" in told
+
+
 def test_one_moment_has_no_course():
     model = sentiment.choices(training(n_seeds=2))["lstm_attention", 1]
     look = sentiment_look.look(model, TEXT, 0)
