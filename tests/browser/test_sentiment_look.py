@@ -48,9 +48,8 @@ def test_a_sentence_is_typed_seen_and_taken_along(page: Page, server: Server):
     with playground.one_run():
         page.get_by_role("radiogroup", name="Head").get_by_role("radio", name="2").click()
     assert_board(playground, sentiment_look.exhibit(EN, looked, 2))
-    cell = playground.cell("look_weights", 1, 3)
-    cell.focus()
-    expect(page.locator(".arithmetic")).to_contain_text("exp")
+    playground.cell("look_weights", 1, 3).hover()
+    expect(page.locator(".arithmetic")).to_contain_text("/ (e")
 
     with playground.one_run():
         page.get_by_role("button", name="Take this sentence to the Playground").click()
