@@ -106,6 +106,18 @@ def test_without_the_factor_for_its_width_the_weights_would_differ():
     assert np.abs(weights[0] - weights[1]).max() > 0.01
 
 
+def test_a_score_is_what_it_is_above_the_mean_of_its_row():
+    model, reading, tokens = drawn(6)
+    e, _ = full(*of(model, reading), tuple(tokens))
+
+    Q, K, _ = projected(model.attention, reading.states)
+    scores = (Q @ K.mT / 12**0.5)[0].detach().numpy()
+    for head in range(2):
+        expected = scores[head] - scores[head].mean(axis=-1, keepdims=True)
+        shown = e.trace().attention.head(head).scaled_scores
+        np.testing.assert_allclose(shown, expected, atol=1e-9)
+
+
 def test_of_a_long_sentence_the_most_attended_tokens_are_kept():
     model, reading, tokens = drawn(20)
 
