@@ -39,14 +39,14 @@ def choose(t: Texts, *, needs_sentences: bool = True) -> Trained | None:
                 seed = lesson.choose("sentiment.seed", label, seeds, help=help)
             chosen = trained[kind, seed]
     if needs_sentences and not chosen.has_sentences:
-        st.markdown(t("sentiment.choose.no_sentences"))
+        lesson.found(t, t("sentiment.choose.no_sentences"))
         return None
     return chosen
 
 
 def draw_ways(t: Texts) -> None:
     """What to do where there is no model yet."""
-    st.markdown(t("sentiment.choose.nothing"))
+    lesson.found(t, t("sentiment.choose.nothing"))
     with st.container(horizontal=True):
         lesson.press(t("sentiment.go_train"), ":material/play_arrow:", go_to, "train")
         if session.step() != "weights":

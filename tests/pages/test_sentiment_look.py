@@ -61,7 +61,7 @@ def test_before_anything_was_trained_there_are_two_ways_on():
     app = App("sentiment", s="look")
 
     app.assert_calm()
-    assert app.t("sentiment.choose.nothing") in [each.value for each in app.test.markdown]
+    assert app.t("sentiment.choose.nothing") in app.test.info[0].value
     app.press(app.t("sentiment.choose.load"))
     assert app.test.session_state["work"]["place"] == ("sentiment", "weights")
     app.visit("sentiment").set("sentiment.step", "look")
