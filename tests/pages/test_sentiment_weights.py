@@ -10,6 +10,8 @@ from playground import running
 from playground.jobs import Jobs
 from playground.lessons import sentiment, sentiment_look, sentiment_weights
 from playground.lessons.sentiment import Trained
+from playground.steps import sentiment_errors
+from playground.steps.sentiment import choose
 from playground.texts import Texts
 from tests.pages.driver import App
 from tests.sentiment import training, with_training
@@ -144,3 +146,15 @@ def test_a_model_that_cannot_be_saved_says_why():
     app.assert_calm()
     (info,) = app.test.info
     assert "cannot be saved: head" in info.value
+
+
+def test_a_step_that_tries_a_model_says_that_its_sentences_are_missing(monkeypatch):
+    monkeypatch.setattr(sentiment_errors, "draw", choose)
+    own = sentiment_weights.file(Trained(model().run, model().corpus))
+    app = upload(opened(), own)
+
+    app.set("sentiment.step", "errors")
+
+    app.assert_calm()
+    (info,) = app.test.info
+    assert app.t("sentiment.choose.no_sentences") in info.value
