@@ -393,7 +393,7 @@ def panels(t: Texts, look: Look, head: int) -> list[Panel]:
         shown += _long(t, look, head)
     if look.parts is not None and not is_on_board(look):
         title, name = t("sentiment.look.parts_stage"), t("sentiment.look.parts")
-        shown.append(_bars(title, name, "", look, look.parts))
+        shown.append(_bars(title, name, look, look.parts))
     if look.weights is None and look.parts is None:
         ids = tuple(look.corpus.vocabulary.ids(look.tokens))
         values = beginnings(look.run, look.index, ids)
@@ -401,7 +401,6 @@ def panels(t: Texts, look: Look, head: int) -> list[Panel]:
             _bars(
                 t("sentiment.look.beginnings"),
                 t("sentiment.look.positive"),
-                t("sentiment.look.up_to"),
                 look,
                 values,
                 (0.0, 1.02),
@@ -445,19 +444,18 @@ def _long(t: Texts, look: Look, head: int) -> list[Panel]:
         columns=ticks,
     )
     title, name = t("sentiment.look.attended_stage"), t("sentiment.look.attended")
-    return [of_weights, _bars(title, name, "", look, attended_in(look, head))]
+    return [of_weights, _bars(title, name, look, attended_in(look, head))]
 
 
 def _bars(
     title: str,
     name: str,
-    along: str,
     look: Look,
     values: Sequence[float] | FloatArray,
     y_range: tuple[float, float] | None = None,
 ) -> Chart:
     lines = [Line(name, look.names, [float(value) for value in values], shape="bars")]
-    return Chart(title, along, "", lines, y_range=y_range)
+    return Chart(title, "", "", lines, y_range=y_range)
 
 
 def _course(t: Texts, look: Look) -> Chart:
