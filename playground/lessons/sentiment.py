@@ -1,7 +1,7 @@
 """What all steps of the lesson on trained attention share: the sentences, and what was trained."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -66,6 +66,12 @@ class Trained:
 
     run: "Run"
     corpus: "Corpus"
+    source: "Source | None" = None  # of its sentences; None if they cannot be made again
+
+    @property
+    def has_sentences(self) -> bool:
+        """Whether the sentences are there on which it was tried; else its file tells how it did."""
+        return bool(self.corpus.validation)
 
 
 # --- what the inputs describe
@@ -177,7 +183,45 @@ def choices(training: Training | None) -> dict[tuple["Kind", int], Trained]:
     if training is None:
         return {}
     return {
-        (run.architecture.kind, run.seed): Trained(run, training.corpus)
+        (run.architecture.kind, run.seed): Trained(run, training.corpus, training.plan.source)
         for run in training.runs
         if len(run.epochs) > 1
     }
+
+
+def kinds(
+    t: Texts, trained: Mapping[tuple["Kind", int], Trained], *, has_file: bool
+) -> dict[Any, str]:
+    """The kinds of models that can be looked at: those that were trained, and one from a file."""
+    found: dict[Any, str] = {
+        kind: name for kind, name in names(t).items() if any(own == kind for own, _ in trained)
+    }
+    return found | ({"file": t("sentiment.choose.file")} if has_file else {})
+
+
+def first_kind(names: Mapping[Any, str]) -> Any:
+    """The one that is looked at first: this lesson is about attention."""
+    return next(
+        (kind for kind in ("lstm_attention", "attention") if kind in names), next(iter(names))
+    )
+
+
+def seeds(trained: Mapping[tuple["Kind", int], Trained], kind: "Kind") -> dict[int, str]:
+    """The seeds from which models of this kind were trained."""
+    return {seed: str(seed) for own, seed in trained if own == kind}
+
+
+@lru_cache(maxsize=4)
+def from_file(data: bytes) -> Trained:
+    """The model in a file, with its sentences if they can be made again, and tried on them anew.
+
+    Raises:
+        AttentionError: As in `storage.from_bytes`.
+    """
+    from attention_core.neural.sentiment.storage import from_bytes, measured, rebuilt
+
+    stored = from_bytes(data)
+    again = rebuilt(stored)
+    if again is None:
+        return Trained(stored.run, stored.corpus)
+    return Trained(measured(stored.run, again), again, stored.source)

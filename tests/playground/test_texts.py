@@ -352,6 +352,7 @@ EXAMPLES = [
     errors.WidthError(3, 2, 4),
     errors.TokenError(0, "is empty"),
     errors.FieldError("X.0", "must be a number"),
+    errors.FileKindError("pickle"),
 ]
 
 
