@@ -25,7 +25,7 @@ MODELS: tuple["Kind", ...] = ("bag", "lstm", "lstm_attention", "attention")
 
 # What the inputs of the step "train" can be set to, and are at first.
 SEEDS, N_SEEDS = (1, 3, 5), 3
-EPOCHS, N_EPOCHS = (1, 2, 4, 6, 8, 12, 16, 24), 12
+EPOCHS, N_EPOCHS = (1, 2, 4, 6, 8, 12, 16, 24), 8
 N_EPOCHS_OF_REVIEWS = 4  # which have two and a half times the sentences, twice as long
 RATES, RATE = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 1.0, 1000.0), 0.01
 WARMUPS, WARMUP = (0.0, 0.05, 0.1, 0.2), 0.1

@@ -305,11 +305,9 @@ class Result:
         return fmean(self.accuracies)
 
     def told(self, t: Texts) -> str:
-        """The mean with the lowest and the highest."""
+        """The mean, with the lowest and the highest where they are not the same."""
         mean, low, high = map(short, (self.mean, min(self.accuracies), max(self.accuracies)))
-        if len(self.accuracies) == 1:
-            return mean
-        return t("sentiment.train.spread", mean=mean, low=low, high=high)
+        return mean if low == high else t("sentiment.train.spread", mean=mean, low=low, high=high)
 
 
 def results(runs: "Sequence[Run]") -> dict[str, Result]:
@@ -360,23 +358,18 @@ def found_before(t: Texts, plan: Plan) -> list[str]:
     ]
 
 
-def found(t: Texts, training: Training, plan: Plan | None, *, is_active: bool) -> list[str]:
-    """What came out so far: each model's accuracy, and which differ beyond the spread.
+def found(t: Texts, training: Training, plan: Plan | None) -> list[str]:
+    """What came out: each model's accuracy, and which differ beyond the spread.
 
     Args:
         t: The reader's language.
         training: What has been trained.
         plan: What would be trained now; None where nothing can be.
-        is_active: Whether it goes on.
     """
-    said, by_kind = [], results(training.runs)
-    if by_kind:
-        said += [_told(t, training, by_kind)]
-    if is_active:
-        return said
+    said, by_kind = list[str](), results(training.runs)
     if by_kind:
         count = len(training.corpus.validation)
-        said += [_uncertain(t, by_kind, count)]
+        said += [_told(t, training, by_kind), _uncertain(t, by_kind, count)]
         said += _at_chance(t, by_kind, training)
         said += _compared(t, by_kind, count)
         said += _added(t, by_kind, count)
@@ -403,7 +396,7 @@ def endings(t: Texts, training: Training) -> list[str]:
 
 def _told(t: Texts, training: Training, by_kind: Mapping[str, Result]) -> str:
     listed = t("narrate.comma").join(
-        t("narrate.with_number", name=_name(t, kind), number=result.told(t))
+        t("sentiment.train.of", model=_name(t, kind), result=result.told(t))
         for kind, result in by_kind.items()
     )
     return t(

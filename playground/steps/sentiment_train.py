@@ -35,10 +35,9 @@ def draw(t: Texts) -> None:
 def draw_training(t: Texts, training: "Training", obstacle: str, *, is_active: bool) -> None:
     """How a training goes or has gone."""
     st.table(sentiment_train.table(t, training, is_active=is_active))
-    plan = None if obstacle else sentiment.plan(session.setting, t)
-    said = sentiment_train.found(t, training, plan, is_active=is_active)
-    if said:
-        lesson.found(t, *said, is_changing=is_active)
+    if not is_active:
+        plan = None if obstacle else sentiment.plan(session.setting, t)
+        lesson.found(t, *sentiment_train.found(t, training, plan))
     figure = sentiment_train.curves(t, training, shell.theme())
     lesson.plot(f"{TRAIN}.curves", figure, t("sentiment.train.alt"))
 
