@@ -258,17 +258,34 @@ def rounded(value: float) -> float:
 
 def table(t: Texts, training: Training, *, is_active: bool) -> dict[str, list[str]]:
     """For each model how far each of its runs is, column by column."""
-    plan, kinds = training.plan, [made_of.kind for made_of in training.plan.architectures]
-    runs = {(run.architecture.kind, run.seed): run for run in training.runs}
-    columns = {t("sentiment.train.of_model"): [names(t)[kind] for kind in kinds]}
-    for seed in plan.seeds:
+    kinds = [made_of.kind for made_of in training.plan.architectures]
+    rows = {
+        names(t)[kind]: [run for run in training.runs if run.architecture.kind == kind]
+        for kind in kinds
+    }
+    first = t("sentiment.train.of_model")
+    return table_of(t, first, rows, training.plan.seeds, is_active=is_active)
+
+
+def table_of(
+    t: Texts,
+    first: str,
+    rows: "Mapping[str, Sequence[Run]]",
+    seeds: Sequence[int],
+    *,
+    is_active: bool,
+) -> dict[str, list[str]]:
+    """A row of runs, one for each seed, under each name; `first` heads the names."""
+    columns = {first: [*rows]}
+    by_seed = [{run.seed: run for run in runs} for runs in rows.values()]
+    for seed in seeds:
         columns[t("sentiment.train.of_seed", seed=seed + 1)] = [
-            state(t, runs.get((kind, seed)), is_active=is_active) for kind in kinds
+            state(t, runs.get(seed), is_active=is_active) for runs in by_seed
         ]
-    if len(plan.seeds) > 1:
-        found = results(training.runs)
+    if len(seeds) > 1:
+        found = [result(runs) for runs in rows.values()]
         columns[t("sentiment.train.of_mean")] = [
-            found[kind].told(t) if kind in found else _NOTHING for kind in kinds
+            each.told(t) if each else _NOTHING for each in found
         ]
     return columns
 
@@ -310,14 +327,18 @@ class Result:
         return mean if low == high else t("sentiment.train.spread", mean=mean, low=low, high=high)
 
 
+def result(runs: "Sequence[Run]") -> Result | None:
+    """What came of those that reached their end, if any did."""
+    ended = tuple(run.accuracy for run in runs if run.ending in ("all", "early"))
+    return Result(ended) if ended else None
+
+
 def results(runs: "Sequence[Run]") -> dict[str, Result]:
-    """For each kind of model what came of its runs that reached their end."""
-    ended = [run for run in runs if run.ending in ("all", "early")]
-    return {
-        kind: Result(tuple(run.accuracy for run in ended if run.architecture.kind == kind))
-        for kind in MODELS
-        if any(run.architecture.kind == kind for run in ended)
+    """For each kind of model what came of its runs."""
+    of_kinds = {
+        kind: result([run for run in runs if run.architecture.kind == kind]) for kind in MODELS
     }
+    return {kind: found for kind, found in of_kinds.items() if found}
 
 
 def chance(examples: "Sequence[Example]") -> float:
@@ -329,6 +350,12 @@ def chance(examples: "Sequence[Example]") -> float:
 def error(share: float, count: int) -> float:
     """The standard error of a share of so many sentences: √(p (1 - p) / n)."""
     return math.sqrt(share * (1 - share) / count)
+
+
+def is_at_chance(result: Result, examples: "Sequence[Example]") -> bool:
+    """Whether it is not two standard errors above what the more frequent label gives."""
+    level = chance(examples)
+    return result.mean <= level + 2 * error(level, len(examples))
 
 
 def differ(one: Result, other: Result, count: int) -> bool:
@@ -416,9 +443,8 @@ def _uncertain(t: Texts, by_kind: Mapping[str, Result], count: int) -> str:
 
 
 def _at_chance(t: Texts, by_kind: Mapping[str, Result], training: Training) -> list[str]:
-    count, level = len(training.corpus.validation), chance(training.corpus.validation)
-    reach = level + 2 * error(level, count)
-    low = [_name(t, kind) for kind, result in by_kind.items() if result.mean <= reach]
+    validation = training.corpus.validation
+    low = [_name(t, kind) for kind, each in by_kind.items() if is_at_chance(each, validation)]
     return [t("sentiment.train.at_chance", models=_listed(t, low))] if low else []
 
 
@@ -436,7 +462,7 @@ def _compared(t: Texts, by_kind: Mapping[str, Result], count: int) -> list[str]:
             t(
                 "narrate.with_number",
                 name=_name(t, kind),
-                number=_signed(others[kind].mean - by_kind[best].mean),
+                number=signed(others[kind].mean - by_kind[best].mean),
             )
             for kind in behind
         )
@@ -454,10 +480,10 @@ def _added(t: Texts, by_kind: Mapping[str, Result], count: int) -> list[str]:
     plain, attentive = by_kind["lstm"], by_kind["lstm_attention"]
     gap = attentive.mean - plain.mean
     if not differ(plain, attentive, count):
-        return [t("sentiment.train.added_nothing", gap=_signed(gap))]
+        return [t("sentiment.train.added_nothing", gap=signed(gap))]
     if gap > 0:
-        return [t("sentiment.train.added", gap=_signed(gap))]
-    return [t("sentiment.train.added_less", gap=_signed(gap))]
+        return [t("sentiment.train.added", gap=signed(gap))]
+    return [t("sentiment.train.added_less", gap=signed(gap))]
 
 
 def _lost(t: Texts, run: "Run") -> str:
@@ -488,5 +514,6 @@ def _listed(t: Texts, those: Sequence[str]) -> str:
     return t("narrate.comma").join(those)
 
 
-def _signed(gap: float) -> str:
+def signed(gap: float) -> str:
+    """A difference, with its sign."""
     return f"+{short(gap)}" if gap > 0 else short(gap)
