@@ -23,6 +23,7 @@ WARMUP = "sentiment.warmup"  # the step, and its job
 # At lower rates nothing happens, at higher ones nothing is learnt either way.
 RATES, RATE = (0.01, 0.03, 0.05, 0.1, 0.2, 0.3), 0.1
 SHARES, SHARE = (0.05, 0.1, 0.2, 0.4), 0.2
+N_EPOCHS = 12  # or fewer, of long sentences
 SEEDS = (0, 1, 2)
 MODEL: "Kind" = "lstm_attention"
 
@@ -66,8 +67,8 @@ class Pair:
 # --- what can be set
 
 
-def inputs(t: Texts) -> list[Input]:
-    """The learning rate, and the share of the steps in which it rises."""
+def inputs(t: Texts, setting: Setting) -> list[Input]:
+    """The learning rate, the share of the steps in which it rises, and how many there are."""
     return [
         Input("rate", t("sentiment.train.rate"), {rate: f"{rate:g}" for rate in RATES}, RATE),
         Input(
@@ -77,13 +78,29 @@ def inputs(t: Texts) -> list[Input]:
             SHARE,
             t("sentiment.train.warmup_help"),
         ),
+        Input(
+            "epochs",
+            t("sentiment.train.epochs"),
+            {count: str(count) for count in sentiment.EPOCHS},
+            n_epochs(setting),
+            t("sentiment.train.epochs_help"),
+        ),
     ]
+
+
+def n_epochs(setting: Setting) -> int:
+    """How often a model sees all sentences, unless that is set."""
+    usual = sentiment.n_epochs(setting)
+    return usual if usual < sentiment.N_EPOCHS else N_EPOCHS
 
 
 def plans(setting: Setting, t: Texts) -> Plans:
     """What the inputs ask for; all that is not set here is as on the step "train"."""
     of_all = replace(
-        sentiment.recipe(setting), learning_rate=setting("sentiment.warmup.rate", RATE), patience=0
+        sentiment.recipe(setting),
+        learning_rate=setting("sentiment.warmup.rate", RATE),
+        n_epochs=setting("sentiment.warmup.epochs", n_epochs(setting)),
+        patience=0,
     )
     made_of = sentiment.architecture(setting("sentiment.warmup.model", MODEL), setting)
     source = sentiment.source(setting, t)

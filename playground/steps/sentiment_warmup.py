@@ -44,7 +44,7 @@ def draw_inputs(t: Texts, obstacle: str, *, is_running: bool) -> None:
         is_disabled=is_running,
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        for each in sentiment_warmup.inputs(t):
+        for each in sentiment_warmup.inputs(t, session.setting):
             lesson.slide_along(
                 f"{WARMUP}.{each.id}",
                 each.label,
