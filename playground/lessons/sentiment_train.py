@@ -296,11 +296,10 @@ def state(t: Texts, run: "Run | None", *, is_active: bool) -> str:
         return t("sentiment.train.is_waiting") if is_active else _NOTHING
     if run.ending == "not_finite":
         return t("sentiment.train.is_lost", step=len(run.losses))
-    accuracy = short(run.accuracy)
     if run.ending == "early":
-        return t("sentiment.train.is_early", accuracy=accuracy, epoch=run.kept)
+        return t("sentiment.train.is_early", accuracy=short(run.accuracy), epoch=run.kept)
     if run.ending:
-        return accuracy
+        return short(run.accuracy)
     epoch, epochs = min(len(run.epochs), run.recipe.n_epochs), run.recipe.n_epochs
     if is_active:
         return t("sentiment.train.is_running", epoch=epoch, epochs=epochs)

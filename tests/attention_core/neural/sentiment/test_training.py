@@ -332,7 +332,7 @@ def test_it_tells_each_step_and_goes_only_forward():
     assert all(each.losses == run.losses[: len(each.losses)] for each in told)
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     pass
 
 
@@ -343,9 +343,9 @@ def test_it_ends_at_whichever_step_it_is_stopped(at):
     def tell(run):
         last.append(run)
         if len(run.losses) == at and run.epochs:
-            raise Stopped
+            raise StoppedError
 
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         train(CORPUS, SMALL, STEADY, 0, tell=tell)
 
     assert len(last[-1].losses) == at
