@@ -63,9 +63,9 @@ class Recipe:
         """The learning rate of a step, counted from 0, of so many."""
         n_warmup = math.ceil(self.warmup * n_steps)
         if step < n_warmup:
-            return self.learning_rate * (step + 1) / (n_warmup + 1)
+            return self.learning_rate * ((step + 1) / (n_warmup + 1))
         if self.is_decaying:
-            return self.learning_rate * (n_steps - step) / (n_steps - n_warmup)
+            return self.learning_rate * ((n_steps - step) / (n_steps - n_warmup))
         return self.learning_rate
 
 

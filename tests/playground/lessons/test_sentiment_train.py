@@ -351,7 +351,7 @@ def test_several_lost_runs_are_counted(language):
     t = Texts(language)
     runs = [run_of(seed=seed, ending="not_finite") for seed in (0, 1)] + [run_of(seed=2)]
 
-    first, count = sentiment_train.endings(t, training_of({"lstm": [0, 0, 0]}, runs=runs))
+    _, count = sentiment_train.endings(t, training_of({"lstm": [0, 0, 0]}, runs=runs))
 
     assert numbers(count) == ([2, 3] if language == "en" else [3, 2])
 

@@ -81,11 +81,11 @@ def test_without_decay_it_stays_and_without_warmup_it_begins_there():
 @pytest.mark.parametrize("warmup", [0.0, 0.05, 0.1, 0.2, 0.99])
 @pytest.mark.parametrize("n_steps", [1, 2, 7, 100])
 def test_no_step_is_without_a_rate_and_none_is_above_the_highest(warmup, n_steps):
-    recipe = Recipe(learning_rate=0.5, warmup=warmup)
+    recipe = Recipe(learning_rate=0.1, warmup=warmup)
 
     rates = [recipe.rate(step, n_steps) for step in range(n_steps)]
 
-    assert all(0 < rate <= 0.5 for rate in rates)
+    assert all(0 < rate <= 0.1 for rate in rates)
     top = rates.index(max(rates))
     assert rates[: top + 1] == sorted(rates[: top + 1])
     assert rates[top:] == sorted(rates[top:], reverse=True)
