@@ -347,8 +347,13 @@ def chance(examples: "Sequence[Example]") -> float:
 
 
 def error(share: float, count: int) -> float:
-    """The standard error of a share of so many sentences: √(p (1 - p) / n)."""
-    return math.sqrt(share * (1 - share) / count)
+    """The standard error of a share of so many sentences.
+
+    Two right and two wrong ones are added, or a share of 1 would be without doubt: Agresti and
+    Coull 1998, "Approximate is better than 'exact' for interval estimation".
+    """
+    adjusted = (share * count + 2) / (count + 4)
+    return math.sqrt(adjusted * (1 - adjusted) / (count + 4))
 
 
 def is_at_chance(result: Result, examples: "Sequence[Example]") -> bool:

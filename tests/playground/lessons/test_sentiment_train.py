@@ -79,11 +79,11 @@ def test_chance_is_the_share_of_the_more_frequent_label():
 
 
 def test_the_error_of_a_share_by_hand_and_by_drawing():
-    assert error(0.5, 100) == pytest.approx(0.05)
-    assert error(1.0, 100) == 0.0
+    assert error(0.5, 96) == pytest.approx(0.05)  # √(0.5 · 0.5 / 100)
+    assert error(1.0, 96) == pytest.approx(0.014)  # √(0.98 · 0.02 / 100): no share is certain
 
-    drawn = np.random.default_rng(0).binomial(200, 0.8, size=20_000) / 200
-    assert error(0.8, 200) == pytest.approx(drawn.std(), rel=0.02)
+    drawn = np.random.default_rng(0).binomial(400, 0.8, size=20_000) / 400
+    assert error(0.8, 400) == pytest.approx(drawn.std(), rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -262,15 +262,15 @@ def test_the_accuracies_are_told_with_spread_and_chance(language):
     found = said(t, training_of({"bag": [0.5, 0.6], "lstm": [0.9, 0.9]}))
 
     assert numbers(found["told"]) == [100, 0.55, 0.5, 0.6, 0.9, 0.5]
-    # Of a hundred sentences; the largest is that of a share of 0.55.
-    assert numbers(found["uncertain"]) == [0.05]
+    # The largest is that of a share of 0.55: √(0.548 · 0.452 / 104).
+    assert numbers(found["uncertain"]) == [0.049]
 
 
 @every_language
 def test_one_seed_is_said_to_tell_nothing_of_chance(language):
     found = said(Texts(language), training_of({"bag": [0.5]}))
 
-    assert numbers(found["one_seed"])[0] == 0.05
+    assert numbers(found["one_seed"])[0] == 0.049
     assert "uncertain" not in found
 
 
