@@ -90,7 +90,7 @@ def epoch(source: str, kind: str) -> dict[str, float]:
     n_threads = int(os.environ["OMP_NUM_THREADS"])
     if n_threads > 1:  # training asks for one
         torch.set_num_threads(n_threads)
-        torch.set_num_threads = lambda count: None
+        torch.set_num_threads = ignore
     whole = plan(source)
     made_of = next(each for each in whole.architectures if each.kind == kind)
     begins: dict[int, float] = {}
@@ -108,7 +108,7 @@ def epoch(source: str, kind: str) -> dict[str, float]:
 def whole_plan(source: str) -> dict[str, float]:
     """All runs of the defaults, from the first touch of the sentences on."""
     start = time.perf_counter()
-    found = sentiment.work(plan(source))(lambda done, shown=None: None)
+    found = sentiment.work(plan(source))(ignore)
     seconds = time.perf_counter() - start
     return {"runs": len(found.runs), "seconds": seconds, "megabytes": megabytes()}
 
@@ -129,6 +129,10 @@ def stop(source: str) -> dict[str, float]:
             thread.join()
             longest = max(longest, time.perf_counter() - start)
     return {"most": 1000 * longest}
+
+
+def ignore(*_: object) -> None:
+    """Whoever tells something is not listened to."""
 
 
 def until_has_learnt(jobs: Jobs, name: str, share: float) -> None:
@@ -153,7 +157,7 @@ def wait(source: str) -> dict[str, float]:
     sentiment.corpus(whole.source)
     thread = threading.Thread(target=wake)
     thread.start()
-    sentiment.work(one)(lambda done, shown=None: None)
+    sentiment.work(one)(ignore)
     has_ended.set()
     thread.join()
     waits.sort()
