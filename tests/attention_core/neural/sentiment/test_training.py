@@ -151,6 +151,39 @@ def test_the_first_step_is_that_of_adamw():
         torch.testing.assert_close(after[is_clear], expected[is_clear], atol=2e-5, rtol=1e-4)
 
 
+def test_all_steps_are_those_of_a_plain_loop_over_the_same_batches():
+    made_of = replace(SMALL, dropout=0.0)
+    run = train(CORPUS, made_of, STEADY, 0)
+    model = with_state(made_of, run.states[0])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=WEIGHT_DECAY)
+    examples, rng = training._numbered(CORPUS.train, CORPUS.vocabulary), random.Random(0)
+
+    losses = []
+    for _ in range(STEADY.n_epochs):
+        for ids, y in training._batches(examples, STEADY.batch_size, rng):
+            z = model(ids).logits
+            loss = (torch.log1p(torch.exp(z)) - y * z).mean()
+            names, parameters = zip(*model.named_parameters(), strict=True)
+            for parameter, g in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
+                parameter.grad = g
+            optimizer.step()
+            losses.append(loss.item())
+
+    assert run.losses == pytest.approx(losses, rel=1e-4)
+
+
+def test_dropout_acts_while_it_learns_in_every_epoch():
+    plain, dropping = (
+        train(CORPUS, replace(SMALL, dropout=share), replace(STEADY, learning_rate=1e-9), 0)
+        for share in (0.0, 0.5)
+    )
+
+    # The parameters hardly move, so nothing else makes these losses differ.
+    assert plain.epochs[0] == dropping.epochs[0]
+    for one, other in zip(plain.losses, dropping.losses, strict=True):
+        assert abs(one - other) > 1e-4
+
+
 def test_a_longer_gradient_is_shortened_and_told_as_it_was(monkeypatch):
     seen, step = [], torch.optim.AdamW.step
 
@@ -184,6 +217,8 @@ def test_every_sentence_is_read_once_in_an_epoch_and_lengths_stay_together():
         assert sum((ids == 0).sum() for ids, _ in part) <= 5 * 4  # where a batch spans two lengths
     orders = [[ids.tolist() for ids, _ in part] for part in parts]
     assert orders[0] != orders[1]
+    widths = [len(ids[0]) for ids in orders[0]]
+    assert widths != sorted(widths)  # or the long ones would always come last
 
 
 # --- epochs, and where it ends
@@ -226,6 +261,16 @@ def test_early_stop_keeps_the_epoch_of_the_lowest_validation_loss(keeps_states):
     assert run.accuracy == np.mean((z > 0) == (y > 0.5))
     assert run.done == 1.0
     assert len(run.states) == (len(run.epochs) if keeps_states else 1)
+
+
+def test_of_loss_and_accuracy_the_loss_decides_which_epoch_is_kept():
+    run = training.Run(SMALL, EAGER, 0, 9, (training.Epoch(0, None, 0.1, 1.0),), states=({},))
+
+    for number, (loss, accuracy) in enumerate([(0.5, 0.7), (0.4, 0.6), (0.6, 0.9)], start=1):
+        epoch = training.Epoch(number, 0.5, loss, accuracy)
+        run = training._after(run, epoch, {}, keeps_states=True)
+
+    assert (run.kept, run.accuracy, run.ending) == (2, 0.6, "")
 
 
 def test_without_patience_it_goes_to_the_end_and_keeps_the_last_epoch():
