@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit
 from playwright.sync_api import Browser
 
-from benchmarks import bench, core, interaction, lessons, start_up
+from benchmarks import bench, core, interaction, lessons, sentiment, start_up
 from tests.browser.conftest import chromium
 
 RESULTS = Path(__file__).with_name("results.md")
@@ -37,6 +37,7 @@ def rows(browser: Browser) -> Iterator[bench.Row]:
     yield from lessons.measure(browser)
     yield from start_up.measure(browser)
     yield from core.measure()
+    yield from sentiment.measure()
 
 
 def load() -> str:

@@ -304,6 +304,7 @@ class Jobs:
                 if job.key is not None:
                     self._results.put(job.key, job.result)
             del self._running[job]
+            self._forget()
             self._begin_waiting()
 
 

@@ -275,6 +275,7 @@ def choose_several(
     *,
     default: Sequence[T] = (),
     help: str | None = None,
+    is_disabled: bool = False,
     then: Callable[[], None] | None = None,
 ) -> list[T]:
     """Any number of a few, in their order. `then` as for `choose`."""
@@ -286,6 +287,7 @@ def choose_several(
         selection_mode="multi",
         format_func=options.__getitem__,
         help=help,
+        disabled=is_disabled,
         **_kept(key, chosen, then, made_of=(*options.items(),)),
     )
     return chosen
@@ -378,10 +380,17 @@ def write(
     return value
 
 
-def switch(key: str, label: str, *, default: bool = False, help: str | None = None) -> bool:
+def switch(
+    key: str,
+    label: str,
+    *,
+    default: bool = False,
+    help: str | None = None,
+    is_disabled: bool = False,
+) -> bool:
     """On or off."""
     value = bool(session.setting(key, default))
-    st.toggle(label, help=help, **_kept(key, value))
+    st.toggle(label, help=help, disabled=is_disabled, **_kept(key, value))
     return value
 
 

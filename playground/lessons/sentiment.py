@@ -1,8 +1,9 @@
 """What all steps of the lesson on trained attention share: the sentences, and what was trained."""
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,9 +23,21 @@ TEXTS = "sentiment.texts"
 TRAIN = "sentiment.train"  # the job whose result the later steps look at
 
 MODELS: tuple["Kind", ...] = ("bag", "lstm", "lstm_attention", "attention")
+
+# What the inputs of the step "train" can be set to, and are at first.
 SEEDS, N_SEEDS = (1, 3, 5), 3
-EPOCHS, N_EPOCHS = (2, 4, 8, 12, 16), 8
-RATES, RATE = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1), 0.01
+EPOCHS, N_EPOCHS = (1, 2, 4, 6, 8, 12, 16, 24), 8
+N_EPOCHS_OF_REVIEWS = 4  # which have two and a half times the sentences, twice as long
+RATES, RATE = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 1.0, 1000.0), 0.01
+WARMUPS, WARMUP = (0.0, 0.05, 0.1, 0.2), 0.1
+CLIPS, CLIP = (0.0, 0.5, 1.0, 5.0), 1.0  # 0 = none
+BATCHES, BATCH = (8, 16, 32, 64), 32
+PATIENCES, PATIENCE = (0, 1, 2, 4), 0  # 0 = it never ends early
+EMBEDDINGS, EMBEDDING = (8, 16, 32, 64), 32
+WIDTHS, WIDTH = (8, 16, 32, 64), 32
+LAYERS, N_LAYERS = (1, 2, 3), 1
+HEADS, N_HEADS = (1, 2, 4, 8), 1
+DROPOUTS, DROPOUT = (0.0, 0.1, 0.2, 0.3, 0.5), 0.2
 
 _RUNS = Shelf(most=200, most_bytes=256 * 2**20)
 
@@ -47,12 +60,18 @@ class Training:
     corpus: "Corpus"
     runs: tuple["Run", ...]  # those that have begun: seed by seed, in the order of architectures
     seconds: float  # since it began
+    spent: tuple[float, ...] = ()  # seconds on each run; 0 for one that was trained before
 
     @property
     def done(self) -> float:
         """From 0 to 1."""
         n_runs = len(self.plan.architectures) * len(self.plan.seeds)
         return sum(run.done for run in self.runs) / n_runs
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the end at the pace of each kind of model; None before there is one."""
+        return seconds_left([self])
 
     @property
     def nbytes(self) -> int:
@@ -101,62 +120,149 @@ def corpus(source: "Source") -> "Corpus":
 
 def plan(setting: Setting, t: Texts) -> Plan:
     """What the inputs of the step "train" ask for."""
-    from attention_core.neural.sentiment.training import Recipe
-
-    kinds = [kind for kind in MODELS if kind in setting("sentiment.train.models", [*MODELS])]
     return Plan(
         source(setting, t),
-        tuple(architecture(kind, setting) for kind in kinds),
-        Recipe(
-            learning_rate=setting("sentiment.train.rate", RATE),
-            n_epochs=setting("sentiment.train.epochs", N_EPOCHS),
-        ),
+        tuple(architecture(kind, setting) for kind in kinds(setting)),
+        recipe(setting),
         tuple(range(setting("sentiment.train.seeds", N_SEEDS))),
     )
 
 
-def architecture(kind: "Kind", setting: Setting) -> "Architecture":
-    """What a model of this kind is made of."""
-    from attention_core.neural.sentiment.model import Architecture
+def kinds(setting: Setting) -> list["Kind"]:
+    """The models that are to be trained."""
+    return [kind for kind in MODELS if kind in setting("sentiment.train.models", MODELS)]
 
-    return Architecture(
-        kind=kind,
-        n_heads=setting("sentiment.train.heads", 1),
+
+def recipe(setting: Setting) -> "Recipe":
+    """How the models are trained."""
+    from attention_core.neural.sentiment.training import Recipe
+
+    return Recipe(
+        learning_rate=setting("sentiment.train.rate", RATE),
+        warmup=setting("sentiment.train.warmup", WARMUP),
+        is_decaying=setting("sentiment.train.decay", True),
+        clip=setting("sentiment.train.clip", CLIP) or None,
+        batch_size=setting("sentiment.train.batch", BATCH),
+        n_epochs=setting("sentiment.train.epochs", n_epochs(setting)),
+        patience=setting("sentiment.train.patience", PATIENCE),
     )
 
 
+def n_epochs(setting: Setting) -> int:
+    """How often a model sees all sentences, unless that is set."""
+    is_long = setting("sentiment.texts.source", "templates") == "reviews"
+    return N_EPOCHS_OF_REVIEWS if is_long else N_EPOCHS
+
+
+def architecture(kind: "Kind", setting: Setting) -> "Architecture":
+    """What a model of this kind is made of.
+
+    Without attention no token is attended to, so that pooling by it gives way to the mean.
+    """
+    from attention_core.neural.sentiment.model import Architecture
+
+    made_of = Architecture(
+        kind=kind,
+        embed_dim=setting("sentiment.train.embedding", EMBEDDING),
+        hidden=setting("sentiment.train.width", WIDTH),
+        n_layers=setting("sentiment.train.layers", N_LAYERS),
+        n_heads=setting("sentiment.train.heads", N_HEADS),
+        is_residual=setting("sentiment.train.residual", False),
+        dropout=setting("sentiment.train.dropout", DROPOUT),
+    )
+    pooling = setting("sentiment.train.pooling", "mean")
+    if pooling == "attended" and not made_of.has_attention:
+        return made_of
+    return replace(made_of, pooling=pooling)
+
+
 # --- training as a job
+
+
+class Course:
+    """A plan that is carried out, run by run."""
+
+    def __init__(self, plan: Plan, *, keeps_states: bool = True) -> None:
+        self.training = Training(plan, corpus(plan.source), (), 0.0)
+        self._began = time.monotonic()
+        self._keeps_states = keeps_states
+
+    def train(self, made_of: "Architecture", seed: int, tell: Callable[[], None]) -> None:
+        """Train this model from this seed, unless anyone has trained it before.
+
+        `tell` is called at each step, with the training up to date.
+        """
+        from attention_core.neural.sentiment.training import train
+
+        before, start = self.training, time.monotonic()
+        plan = before.plan
+
+        def told(run: "Run") -> None:
+            self.training = self._with(before, run, time.monotonic() - start)
+            tell()
+
+        # The later steps look at the epochs of the first seed.
+        keeps_states = self._keeps_states and seed == plan.seeds[0]
+        key = (plan.source, made_of, plan.recipe, seed, keeps_states)
+        run = _RUNS.get(key)
+        if run is not None:
+            self.training = self._with(before, run, 0.0)
+            return
+        run = train(before.corpus, made_of, plan.recipe, seed, keeps_states=keeps_states, tell=told)
+        _RUNS.put(key, run)
+        self.training = self._with(before, run, time.monotonic() - start)
+
+    def _with(self, before: Training, run: "Run", spent: float) -> Training:
+        return replace(
+            before,
+            runs=(*before.runs, run),
+            seconds=time.monotonic() - self._began,
+            spent=(*before.spent, spent),
+        )
 
 
 def work(plan: Plan) -> Work:
     """Trains it; a run that anyone has trained before is taken as it is."""
 
     def train_all(tell: Tell) -> Training:
-        from attention_core.neural.sentiment.training import train
-
-        began = time.monotonic()
-        texts = corpus(plan.source)
-        ended: list[Run] = []
-
-        def training(run: "Run | None" = None) -> Training:
-            runs = (*ended, run) if run else tuple(ended)
-            return Training(plan, texts, runs, time.monotonic() - began)
-
-        def told(run: "Run") -> None:
-            so_far = training(run)
-            tell(so_far.done, so_far)
-
+        course = Course(plan)
         for seed in plan.seeds:
             for made_of in plan.architectures:
-                key = (plan.source, made_of, plan.recipe, seed, seed == plan.seeds[0])
-                run = _RUNS.get(key) or train(
-                    texts, made_of, plan.recipe, seed, keeps_states=key[-1], tell=told
-                )
-                _RUNS.put(key, run)
-                ended.append(run)
-        return training()
+                course.train(made_of, seed, lambda: tell(course.training.done, course.training))
+        return course.training
 
     return train_all
+
+
+def seconds_left(trainings: Sequence[Training]) -> float | None:
+    """Until all have ended, at the pace of each kind of model; None while none has a pace."""
+    spent, steps, ahead = defaultdict[str, float](float), Counter[str](), Counter[str]()
+    for training in trainings:
+        for run, seconds in zip(training.runs, training.spent, strict=True):
+            kind = run.architecture.kind
+            spent[kind] += seconds
+            steps[kind] += len(run.losses) if seconds else 0
+        ahead += _ahead(training)
+    if not sum(steps.values()):
+        return None
+    mean = sum(spent.values()) / sum(steps.values())
+    return sum(
+        count * (spent[kind] / steps[kind] if steps[kind] else mean)
+        for kind, count in ahead.items()
+    )
+
+
+def _ahead(training: Training) -> Counter[str]:
+    """How many steps of each kind of model have not been done."""
+    ahead = Counter[str]()
+    if not training.runs:
+        return ahead
+    n_steps = training.runs[0].n_steps
+    for architecture in training.plan.architectures:
+        ahead[architecture.kind] += n_steps * len(training.plan.seeds)
+    for run in training.runs:
+        ahead[run.architecture.kind] -= round(n_steps * run.done)
+    return ahead
 
 
 def training(view: View | None) -> Training | None:

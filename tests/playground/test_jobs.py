@@ -354,6 +354,67 @@ def test_a_job_that_was_stopped_is_not_shared_but_begun_anew():
         assert until(jobs, "bob", "measure", "done").result == "new"
 
 
+class Sized:
+    """A result that says how many bytes it takes."""
+
+    def __init__(self, nbytes):
+        self.nbytes = nbytes
+
+
+def test_results_that_take_too_many_bytes_are_forgotten_from_the_oldest(monkeypatch):
+    monkeypatch.setattr(jobs_module, "MOST_BYTES", 100)
+    with running() as (jobs, work):
+        for key in range(3):
+            held = work(Sized(40))
+            held.may_go_on.set()
+            jobs.start("ann", "train", held, key=key)
+            until(jobs, "ann", "train", "done")
+
+        again, new = work("again"), work("new")
+        again.may_go_on.set()
+        new.may_go_on.set()
+        jobs.start("bob", "train", again, key=2)
+        assert until(jobs, "bob", "train", "done").result.nbytes == 40
+        jobs.start("eve", "train", new, key=0)
+
+        assert until(jobs, "eve", "train", "done").result == "new"
+        assert (again.n_runs, new.n_runs) == (0, 1)
+
+
+def test_jobs_that_have_ended_are_forgotten_where_they_take_too_many_bytes(monkeypatch):
+    monkeypatch.setattr(jobs_module, "MOST_BYTES", 100)
+    with running() as (jobs, work):
+        for owner in ("ann", "bob"):
+            held = work(Sized(60))
+            held.may_go_on.set()
+            jobs.start(owner, "train", held)
+            until(jobs, owner, "train", "done")
+
+        assert jobs.view("ann", "train") is None
+        assert jobs.view("bob", "train").result.nbytes == 60
+
+
+def test_what_a_stopped_job_showed_last_counts_too(monkeypatch):
+    monkeypatch.setattr(jobs_module, "MOST_BYTES", 100)
+
+    def show(tell):
+        tell(0.5, Sized(90))
+        jobs.stop("ann", "train")
+        tell(0.6)
+
+    with running() as (jobs, work):
+        held = work(Sized(60))
+        held.may_go_on.set()
+        jobs.start("ann", "train", show)
+        until(jobs, "ann", "train", "stopped")
+        assert jobs.view("ann", "train").shown.nbytes == 90
+
+        jobs.start("bob", "train", held)
+        until(jobs, "bob", "train", "done")
+
+        assert jobs.view("ann", "train") is None
+
+
 # --- those who are gone
 
 

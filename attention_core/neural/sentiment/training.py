@@ -11,6 +11,7 @@ import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, TypeAlias
 
 import torch
@@ -29,7 +30,9 @@ from attention_core.neural.sentiment.model import (
 )
 
 Ending: TypeAlias = Literal["", "all", "early", "not_finite"]
+WEIGHT_DECAY = 0.01  # of AdamW: each step multiplies a parameter by 1 - rate * this, first of all
 _AT_ONCE = 256  # sentences that are read at a time where nothing is learnt
+_A_STEP = 96  # bytes of three numbers in three tuples
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +63,9 @@ class Recipe:
         """The learning rate of a step, counted from 0, of so many."""
         n_warmup = math.ceil(self.warmup * n_steps)
         if step < n_warmup:
-            return self.learning_rate * (step + 1) / (n_warmup + 1)
+            return self.learning_rate * ((step + 1) / (n_warmup + 1))
         if self.is_decaying:
-            return self.learning_rate * (n_steps - step) / (n_steps - n_warmup)
+            return self.learning_rate * ((n_steps - step) / (n_steps - n_warmup))
         return self.learning_rate
 
 
@@ -110,7 +113,8 @@ class Run:
     @property
     def nbytes(self) -> int:
         """About as many bytes as it takes."""
-        return sum(value.nbytes for state in self.states for value in state.values())
+        parameters = sum(value.nbytes for state in self.states for value in state.values())
+        return parameters + _A_STEP * len(self.losses)
 
 
 Tell: TypeAlias = Callable[[Run], None]
@@ -133,78 +137,124 @@ def train(
         recipe: How it is trained.
         seed: Draws the parameters, the order of the batches and what dropout drops.
         keeps_states: Whether the parameters at each epoch are kept, or those of the result alone.
-        tell: Called after each step with the run so far; what it raises ends the training.
+        tell: Called after each step with the run so far, and between the parts of a measurement;
+            what it raises ends the training.
 
     Returns:
         The run; its result is that of the last epoch, or, where `patience` may have ended it,
         that of the lowest validation loss.
     """
+    # Two threads took 5 to 20 times as long with batches as small as these.
     torch.set_num_threads(1)  # of this thread, which need not be the one that loaded the library
-    model = TextClassifier(
-        architecture, len(corpus.vocabulary), generator=torch.Generator().manual_seed(seed)
-    )
-    optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.learning_rate)
-    rng = random.Random(seed)
-    numbered = _numbered(corpus.train, corpus.vocabulary)
+    learner = _Learner(corpus, architecture, recipe, seed)
     tried = _numbered(corpus.validation, corpus.vocabulary)
-    n_batches = -(-len(numbered) // recipe.batch_size)
-    n_steps = n_batches * recipe.n_epochs
-    losses, norms, rates = list[float](), list[float](), list[float]()
+    run = Run(architecture, recipe, seed, learner.n_steps)
 
     def so_far(run: Run) -> Run:
-        run = replace(run, losses=tuple(losses), norms=tuple(norms), rates=tuple(rates))
         if tell:
             tell(run)
         return run
 
-    run = Run(architecture, recipe, seed, n_steps, (_measured(model, tried, 0, None),))
-    run = so_far(replace(run, states=(state_of(model),)))
+    def measured(number: int, train_loss: float | None) -> Epoch:
+        return _measured(learner.model, tried, number, train_loss, partial(so_far, run))
+
+    run = replace(run, epochs=(measured(0, None),), states=(state_of(learner.model),))
+    so_far(run)
     for number in range(1, recipe.n_epochs + 1):
-        model.train()
-        for ids, labels in _batches(numbered, recipe.batch_size, rng):
-            rate = recipe.rate(len(losses), n_steps)
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-            loss = F.binary_cross_entropy_with_logits(model(ids).logits, labels)
-            optimizer.zero_grad()
-            torch.autograd.backward(loss)
-            most = math.inf if recipe.clip is None else recipe.clip
-            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), most)
-            losses.append(loss.item())
-            norms.append(norm.item())
-            rates.append(rate)
-            if not (math.isfinite(losses[-1]) and math.isfinite(norms[-1])):
+        for is_finite in learner.epoch():
+            run = so_far(learner.noted(run))
+            if not is_finite:
                 return so_far(replace(run, ending="not_finite"))
-            optimizer.step()
-            run = so_far(run)
-        train_loss = sum(losses[-n_batches:]) / n_batches
-        epoch = _measured(model, tried, number, train_loss)
+        epoch = measured(number, sum(run.losses[-learner.n_batches :]) / learner.n_batches)
         if not math.isfinite(epoch.validation_loss):
             return so_far(replace(run, ending="not_finite"))
-        run = replace(run, epochs=(*run.epochs, epoch))
-        best = min(run.epochs, key=lambda each: each.validation_loss).number
-        kept = best if recipe.patience else number
-        states = run.states
-        if keeps_states:
-            states = (*states, state_of(model))
-        elif kept == number:
-            states = (state_of(model),)
-        is_early = bool(recipe.patience) and number - best >= recipe.patience
-        ending: Ending = "early" if is_early else "all" if number == recipe.n_epochs else ""
-        run = so_far(replace(run, kept=kept, states=states, ending=ending))
-        if ending:
+        run = so_far(_after(run, epoch, state_of(learner.model), keeps_states=keeps_states))
+        if run.ending:
             break
     return run
 
 
-def logits(model: TextClassifier, sentences: Sequence[Sequence[int]]) -> torch.Tensor:
-    """(n,): above 0 where a sentence is taken for positive. Takes the model out of training."""
+class _Learner:
+    """A model under training, and what each of its steps was like."""
+
+    def __init__(
+        self, corpus: Corpus, architecture: Architecture, recipe: Recipe, seed: int
+    ) -> None:
+        generator = torch.Generator().manual_seed(seed)
+        self.model = TextClassifier(architecture, len(corpus.vocabulary), generator=generator)
+        self.optimizer = torch.optim.AdamW(
+            self.model.parameters(), lr=recipe.learning_rate, weight_decay=WEIGHT_DECAY
+        )
+        self.recipe = recipe
+        self.examples = _numbered(corpus.train, corpus.vocabulary)
+        self.rng = random.Random(seed)
+        self.n_batches = -(-len(self.examples) // recipe.batch_size)
+        self.n_steps = self.n_batches * recipe.n_epochs
+        self.losses, self.norms, self.rates = list[float](), list[float](), list[float]()
+
+    def epoch(self) -> Iterator[bool]:
+        """Learn from all sentences once; after each step whether all was finite."""
+        self.model.train()
+        for ids, labels in _batches(self.examples, self.recipe.batch_size, self.rng):
+            yield self.step(ids, labels)
+
+    def step(self, ids: torch.Tensor, labels: torch.Tensor) -> bool:
+        """Learn from one batch, unless its loss or gradient is no number."""
+        rate = self.recipe.rate(len(self.losses), self.n_steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        loss = F.binary_cross_entropy_with_logits(self.model(ids).logits, labels)
+        self.optimizer.zero_grad()
+        torch.autograd.backward(loss)
+        most = math.inf if self.recipe.clip is None else self.recipe.clip
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), most)
+        self.losses.append(loss.item())
+        self.norms.append(norm.item())
+        self.rates.append(rate)
+        is_finite = math.isfinite(self.losses[-1]) and math.isfinite(self.norms[-1])
+        if is_finite:
+            self.optimizer.step()
+        return is_finite
+
+    def noted(self, run: Run) -> Run:
+        """The run with all steps so far; copying them takes microseconds, a step milliseconds."""
+        return replace(
+            run, losses=tuple(self.losses), norms=tuple(self.norms), rates=tuple(self.rates)
+        )
+
+
+def _after(run: Run, epoch: Epoch, state: State, *, keeps_states: bool) -> Run:
+    """The run with one more epoch, and whether that was its last."""
+    epochs, recipe = (*run.epochs, epoch), run.recipe
+    best = min(epochs[1:], key=lambda each: each.validation_loss).number
+    kept = best if recipe.patience else epoch.number
+    if keeps_states:
+        states = (*run.states, state)
+    else:
+        states = (state,) if kept == epoch.number else run.states
+    ending: Ending = "all" if epoch.number == recipe.n_epochs else ""
+    if recipe.patience and epoch.number - best >= recipe.patience:
+        ending = ending or "early"
+    return replace(run, epochs=epochs, kept=kept, states=states, ending=ending)
+
+
+def logits(
+    model: TextClassifier,
+    sentences: Sequence[Sequence[int]],
+    *,
+    between: Callable[[], object] | None = None,
+) -> torch.Tensor:
+    """(n,): above 0 where a sentence is taken for positive. Takes the model out of training.
+
+    `between` is called every few sentences; what it raises ends the reading.
+    """
     model.eval()
-    with torch.no_grad():
-        parts = [
-            model(batch(sentences[start : start + _AT_ONCE])).logits
-            for start in range(0, len(sentences), _AT_ONCE)
-        ]
+    parts = []
+    for start in range(0, len(sentences), _AT_ONCE):
+        if between:
+            between()
+        with torch.no_grad():
+            parts.append(model(batch(sentences[start : start + _AT_ONCE])).logits)
     return torch.cat(parts).double()
 
 
@@ -232,9 +282,13 @@ def _batches(
 
 
 def _measured(
-    model: TextClassifier, examples: _Numbered, number: int, train_loss: float | None
+    model: TextClassifier,
+    examples: _Numbered,
+    number: int,
+    train_loss: float | None,
+    between: Callable[[], object],
 ) -> Epoch:
-    given = logits(model, [ids for ids, _ in examples])
+    given = logits(model, [ids for ids, _ in examples], between=between)
     labels = torch.tensor([float(label) for _, label in examples], dtype=torch.float64)
     loss = F.binary_cross_entropy_with_logits(given, labels)
     right = (given > 0) == (labels > 0.5)

@@ -1,0 +1,184 @@
+"""How long training on text takes, and what it needs: `python -m benchmarks.sentiment`.
+
+Each line is measured in a process of its own, as peak memory is that of a whole process, and as
+the number of threads is read when PyTorch is loaded.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from benchmarks import bench
+from benchmarks.bench import Row
+from playground.jobs import Jobs
+from playground.lessons import sentiment
+from playground.texts import Texts
+
+SOURCES = {"templates": 60, "reviews": 90}  # seconds that training at its defaults may take
+STOPS_WITHIN = 1_000  # ms
+N_STOPS = 3  # of each model
+
+
+def measure() -> Iterator[Row]:
+    for source, most in SOURCES.items():
+        for kind in sentiment.MODELS:
+            found = in_process("epoch", source, kind)
+            what = f"{found['seconds']:.2f} s, {found['megabytes']:.0f} MB"
+            yield plain(f"training on {source}, {kind}: an epoch, peak memory", what)
+        found = in_process("all", source)
+        what = f"training on {source} at its defaults: {found['runs']} runs, peak memory"
+        seconds, megabytes = found["seconds"], found["megabytes"]
+        is_met = seconds <= most
+        yield plain(what, f"{seconds:.0f} s, {megabytes:.0f} MB", f"≤ {most} s", is_met)
+        yield from threads(source)
+        found = in_process("stop", source)
+        what = f"training on {source}: Stop until its thread has ended"
+        is_met = found["most"] <= STOPS_WITHIN
+        yield plain(what, f"{found['most']:.0f} ms (longest)", f"≤ {STOPS_WITHIN:,} ms", is_met)
+        found = in_process("wait", source)
+        what = f"the same: how long another thread waits for the interpreter, {found['n']} times"
+        yield plain(what, f"{found['usual']:.2g} ms, 99 %: {found['most']:.2g} ms")
+
+
+def threads(source: str) -> Iterator[Row]:
+    """One thread against two: more of them share out what is too small to be shared."""
+    for kind in ("lstm", "lstm_attention", "attention"):
+        one, two = (
+            in_process("epoch", source, kind, n_threads=count)["seconds"] for count in (1, 2)
+        )
+        what = f"training on {source}, {kind}: an epoch with two threads (floor: one)"
+        ratio = f"{two / one:.2f} ×"
+        yield Row(what, f"{one:.2f} s", f"{two:.2f} s", ratio, "–", None)
+
+
+def plain(what: str, found: str, bound: str = "–", is_met: bool | None = None) -> Row:
+    """A line without a floor."""
+    return Row(what, "–", found, "–", bound, is_met)
+
+
+# --- in a process of its own
+
+
+def in_process(name: str, *arguments: str, n_threads: int = 1) -> dict[str, Any]:
+    """What one of the measurements below gives."""
+    command = [sys.executable, "-m", "benchmarks.sentiment", name, *arguments]
+    environment = os.environ | {"OMP_NUM_THREADS": str(n_threads)}
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def plan(source: str) -> sentiment.Plan:
+    """The plan of a learner who has changed nothing but where the sentences come from."""
+    return sentiment.plan(
+        lambda key, default: source if key == "sentiment.texts.source" else default, Texts("en")
+    )
+
+
+def epoch(source: str, kind: str) -> dict[str, float]:
+    """The time of an epoch, its measurement included, after one that loads everything."""
+    import torch
+
+    from attention_core.neural.sentiment.training import train
+
+    n_threads = int(os.environ["OMP_NUM_THREADS"])
+    if n_threads > 1:  # training asks for one
+        torch.set_num_threads(n_threads)
+        torch.set_num_threads = ignore
+    whole = plan(source)
+    made_of = next(each for each in whole.architectures if each.kind == kind)
+    begins: dict[int, float] = {}
+    train(
+        sentiment.corpus(whole.source),
+        made_of,
+        whole.recipe,
+        0,
+        tell=lambda run: begins.setdefault(len(run.epochs), time.perf_counter()) and None,
+    )
+    n_epochs = whole.recipe.n_epochs
+    return {"seconds": (begins[n_epochs] - begins[2]) / (n_epochs - 2), "megabytes": megabytes()}
+
+
+def whole_plan(source: str) -> dict[str, float]:
+    """All runs of the defaults, from the first touch of the sentences on."""
+    start = time.perf_counter()
+    found = sentiment.work(plan(source))(ignore)
+    seconds = time.perf_counter() - start
+    return {"runs": len(found.runs), "seconds": seconds, "megabytes": megabytes()}
+
+
+def stop(source: str) -> dict[str, float]:
+    """The longest time from Stop until the thread has ended, at different places."""
+    whole, longest = plan(source), 0.0
+    sentiment.corpus(whole.source)
+    for made_of in whole.architectures:
+        for place in range(N_STOPS):
+            jobs, name = Jobs(1), f"{made_of.kind} {place}"
+            one = sentiment.Plan(whole.source, (made_of,), whole.recipe, (place,))
+            jobs.start("ann", name, sentiment.work(one))
+            until_has_learnt(jobs, name, (1 + place) / (N_STOPS + 3))
+            (thread,) = jobs._running.values()
+            start = time.perf_counter()
+            jobs.stop("ann", name)
+            thread.join()
+            longest = max(longest, time.perf_counter() - start)
+    return {"most": 1000 * longest}
+
+
+def ignore(*_: object) -> None:
+    """Whoever tells something is not listened to."""
+
+
+def until_has_learnt(jobs: Jobs, name: str, share: float) -> None:
+    """Wait until a job is so far."""
+    while (view := jobs.view("ann", name)) is None or view.done < share:
+        time.sleep(0.002)
+
+
+def wait(source: str) -> dict[str, float]:
+    """How much longer than it asked for a thread sleeps that wakes every few milliseconds."""
+    whole = plan(source)
+    waits: list[float] = []
+    has_ended = threading.Event()
+
+    def wake() -> None:
+        while not has_ended.is_set():
+            start = time.perf_counter()
+            time.sleep(0.005)
+            waits.append(1000 * (time.perf_counter() - start - 0.005))
+
+    one = sentiment.Plan(whole.source, whole.architectures, whole.recipe, (0,))
+    sentiment.corpus(whole.source)
+    thread = threading.Thread(target=wake)
+    thread.start()
+    sentiment.work(one)(ignore)
+    has_ended.set()
+    thread.join()
+    waits.sort()
+    n = len(waits)
+    return {"n": n, "usual": waits[n // 2], "most": waits[int(0.99 * n)]}
+
+
+def megabytes() -> float:
+    """The most memory that this process has held."""
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kilobytes / 1024 / (1024 if sys.platform == "darwin" else 1)
+
+
+def main(arguments: Sequence[str]) -> None:
+    if not arguments:
+        bench.printed(measure())
+        return
+    measurements = {"epoch": epoch, "all": whole_plan, "stop": stop, "wait": wait}
+    name, *rest = arguments
+    print(json.dumps(measurements[name](*rest)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
