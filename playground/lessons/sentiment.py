@@ -122,13 +122,13 @@ def plan(setting: Setting, t: Texts) -> Plan:
     """What the inputs of the step "train" ask for."""
     return Plan(
         source(setting, t),
-        tuple(architecture(kind, setting) for kind in kinds(setting)),
+        tuple(architecture(kind, setting) for kind in chosen_kinds(setting)),
         recipe(setting),
         tuple(range(setting("sentiment.train.seeds", N_SEEDS))),
     )
 
 
-def kinds(setting: Setting) -> list["Kind"]:
+def chosen_kinds(setting: Setting) -> list["Kind"]:
     """The models that are to be trained."""
     return [kind for kind in MODELS if kind in setting("sentiment.train.models", MODELS)]
 
