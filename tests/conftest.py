@@ -8,7 +8,13 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_server_for_all_apps() -> Iterator[None]:
-    """What a server does once at its start or its first page, AppTest does again for each app.
+    with pytest.MonkeyPatch.context() as patch:
+        serve_all_apps_at_once(patch)
+        yield
+
+
+def serve_all_apps_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Do once what a server does once, and AppTest again for each app.
 
     It reads the metadata of every installed package, in search of components, and at each run it
     compiles app.py and the page. The packages stay, and a script's cache is kept by its path.
@@ -19,8 +25,6 @@ def _one_server_for_all_apps() -> Iterator[None]:
 
     components = cache(manifest_scanner.scan_component_manifests)
     scripts = ScriptCache()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(manifest_scanner, "scan_component_manifests", components)
-        patch.setattr(app_test, "ScriptCache", lambda: scripts)
-        patch.setattr(local_script_runner, "ScriptCache", lambda: scripts)
-        yield
+    patch.setattr(manifest_scanner, "scan_component_manifests", components)
+    patch.setattr(app_test, "ScriptCache", lambda: scripts)
+    patch.setattr(local_script_runner, "ScriptCache", lambda: scripts)
