@@ -11,6 +11,7 @@ from playground.board import exhibit_data
 from playground.catalog import LESSONS
 from playground.texts import Texts
 from tests.browser.conftest import ROOT
+from tests.browser.test_modules import answer
 
 ASSETS = ROOT / "playground" / "board" / "assets"
 EXHIBITS = sorted(path.stem for path in (ROOT / "tests/playground/lessons").glob("of_*.py"))
@@ -64,7 +65,7 @@ def test_the_board_computes_what_the_core_does_and_explains_every_cell(modules, 
     for exhibit in exhibits:
         data = json.loads(json.dumps(exhibit_data(Texts("en"), exhibit), allow_nan=False))
 
-        read = modules.evaluate(_READ, ["http://board", data])
+        read = answer(modules, _READ, ["http://board", data])
 
         for matrix in data["matrices"]:
             expected, got = (

@@ -47,6 +47,21 @@ def call(page: Page, module: str, function: str, *arguments: object) -> object:
     return page.evaluate(code, list(arguments))
 
 
+def answer(page: Page, code: str, given: object) -> object:
+    """What this function makes of what is given; much of both goes as JSON far more quickly."""
+    calling = f"async (given) => JSON.stringify(await ({code})(JSON.parse(given)), {_ANY_NUMBER})"
+    return json.loads(page.evaluate(calling, json.dumps(given)), object_hook=_number)
+
+
+# JSON has no way to write NaN and infinities.
+_ANY_NUMBER = """(_, value) =>
+  typeof value === "number" && !Number.isFinite(value) ? { number: String(value) } : value"""
+
+
+def _number(given: dict) -> object:
+    return float(given["number"]) if list(given) == ["number"] else given
+
+
 # --- number.js
 
 
@@ -242,7 +257,7 @@ def test_the_arithmetic_of_every_cell_gives_its_number(modules: Page):
     for experiment in settings():
         data = board_data(Texts("en"), experiment, experiment.trace(), experiment.n_heads - 1)
         data = json.loads(json.dumps(data))
-        for cell in modules.evaluate(_EXPLAIN_ALL, data):
+        for cell in answer(modules, _EXPLAIN_ALL, data):
             text = "".join(
                 f"**({p['text']})" if p.get("raised") else p["text"]
                 for p in cell["parts"]
@@ -274,7 +289,7 @@ def test_the_sources_of_every_cell_are_the_cells_that_move_it(modules: Page):
     """Change one cell of an operand; only results that name it as a source may differ."""
     experiment = Experiment.from_preset("random", seed=5).resized(n_tokens=3, d_model=2, d_k=2)
     data = json.loads(json.dumps(board_data(Texts("en"), experiment, experiment.trace(), 0)))
-    explained = modules.evaluate(_EXPLAIN_ALL, data)
+    explained = answer(modules, _EXPLAIN_ALL, data)
     named = {
         (cell["id"], cell["row"], cell["column"]): {
             (source["id"], source["row"], source["column"]) for source in cell["sources"]

@@ -122,3 +122,4 @@ def test_a_finger_carries_a_row_and_the_page_does_not_scroll_with_it(lesson: Pla
 
     expect(names(lesson)).to_have_text(["喜欢", "苹果", "我"])
     assert names(lesson).first.bounding_box()["y"] == first["y"]
+    lesson.page.close()  # it takes touch

@@ -584,21 +584,22 @@ def test_a_browser_that_gives_no_png_is_told_of(playground: Playground):
 
 
 def test_a_file_is_downloaded_under_its_name_and_its_url_is_given_back(
-    playground: Playground, tmp_path: Path
+    browser: Browser, server: Server, tmp_path: Path
 ):
-    page = playground.page
-    page.evaluate(_URLS)
-    page.clock.install()
+    with browser.new_context(locale="en-US") as context:  # a clock is that of all its tabs
+        page = open_board(context.new_page(), server.url, Experiment.from_preset("apple")).page
+        page.evaluate(_URLS)
+        page.clock.install()
 
-    with page.expect_download() as waiting:
-        page.evaluate("() => picture.download(new Blob(['<svg/>']), 'attention.svg')")
-    waiting.value.save_as(tmp_path / "saved")
+        with page.expect_download() as waiting:
+            page.evaluate("() => picture.download(new Blob(['<svg/>']), 'attention.svg')")
+        waiting.value.save_as(tmp_path / "saved")
 
-    assert waiting.value.suggested_filename == "attention.svg"
-    assert (tmp_path / "saved").read_text() == "<svg/>"
-    assert page.evaluate("() => revoked.length") == 0
-    page.clock.run_for(61_000)
-    assert page.evaluate("() => made.length === 1 && made[0] === revoked[0]")
+        assert waiting.value.suggested_filename == "attention.svg"
+        assert (tmp_path / "saved").read_text() == "<svg/>"
+        assert page.evaluate("() => revoked.length") == 0
+        page.clock.run_for(61_000)
+        assert page.evaluate("() => made.length === 1 && made[0] === revoked[0]")
 
 
 # --- clipboard.js
@@ -617,12 +618,10 @@ def pasted(page: Page) -> str:
 
 
 @pytest.fixture
-def copying(browser: Browser, server: Server) -> Iterator[Playground]:
-    """A browser of its own, since there is one clipboard in each."""
-    context = browser.new_context(viewport={"width": 1280, "height": 720}, locale="en-US")
-    context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.url)
-    yield open_board(context.new_page(), server.url, Experiment.from_preset("apple"))
-    context.close()
+def copying(playground: Playground) -> Playground:
+    """A board in a browser whose clipboard holds something else."""
+    playground.page.evaluate("navigator.clipboard.writeText('something else')")
+    return playground
 
 
 TEXT = "http://127.0.0.1/?e=1&lang=zh 喜欢\n2nd line"

@@ -14,7 +14,7 @@ from attention_core.experiment import MASK_KINDS
 from attention_core.presets import ENCODINGS
 from playground.board.board import board_data
 from playground.texts import Texts
-from tests.browser.test_modules import modules  # noqa: F401
+from tests.browser.test_modules import answer, modules  # noqa: F401
 
 N_EXPERIMENTS = 200
 PER_HEAD = ("W_Q", "W_K", "W_V")
@@ -91,7 +91,7 @@ def test_the_preview_of_random_experiments_is_the_trace_of_the_core(modules: Pag
         head = int(rng.integers(before.n_heads))
         edits, after = random_edits(rng, before)
 
-        shown = modules.evaluate(_PREVIEW, [sent(before, head), edits])
+        shown = answer(modules, _PREVIEW, [sent(before, head), edits])
 
         expected = sent(after, head)
         ids = [matrix["id"] for matrix in expected["matrices"]]

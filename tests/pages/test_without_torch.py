@@ -28,7 +28,10 @@ WITHOUT = [
 
 _OPEN_ALL = """
 import sys
+import pytest
+from tests.conftest import serve_all_apps_at_once
 from tests.pages.driver import App
+serve_all_apps_at_once(pytest.MonkeyPatch())
 for lesson, step in {steps}:
     App(lesson, s=step).assert_calm()
 print("torch" in sys.modules)
