@@ -51,6 +51,6 @@ $(VENV)/app: requirements.txt
 	$(PIP) install -q -r requirements.txt
 	touch $@
 
-$(VENV)/dev: $(VENV)/app requirements-dev.txt
+$(VENV)/dev: $(VENV)/app requirements-dev.txt requirements-text.txt
 	$(PIP) install -q -r requirements-dev.txt
 	touch $@

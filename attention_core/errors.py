@@ -105,3 +105,11 @@ class FieldError(AttentionError):
     def __init__(self, field: str, reason: str) -> None:
         self.field, self.reason = field, reason
         super().__init__(f"{field}: {reason}")
+
+
+class FileKindError(AttentionError):
+    """A file is of another kind than the one asked for."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        super().__init__(f"the file must be a sound safetensors file, is of kind {kind}")

@@ -25,5 +25,4 @@ lesson.page(
         "warmup": lesson.with_torch(sentiment_warmup.draw),
         "weights": lesson.with_torch(sentiment_weights.draw),
     },
-    is_on_experiment=False,
 )

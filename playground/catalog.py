@@ -16,6 +16,7 @@ class Lesson:
     icon: str
     section: str
     steps: tuple[str, ...] = ()  # what a lesson is made of, in order
+    is_on_experiment: bool = True  # whether it works on the experiment, whose inputs stand beside
 
 
 LESSONS = (
@@ -69,6 +70,7 @@ LESSONS = (
         ":material/sentiment_satisfied:",
         "lessons",
         ("texts", "train", "look", "errors", "examine", "warmup", "weights"),
+        is_on_experiment=False,
     ),
 )
 

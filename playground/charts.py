@@ -48,6 +48,7 @@ class Chart:
     y_range: tuple[float, float] | None = None  # as values, also where the axis is logarithmic
     x_range: tuple[float, float] | None = None  # as values; of an axis that is not logarithmic
     x_marks: Sequence[float] = ()  # vertical lines: where something happens
+    x_names: Sequence[str] = ()  # of the places 0, 1, 2, ...: texts on the axis itself would merge
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -174,10 +175,9 @@ def _axes(panel: Panel, theme: Theme) -> tuple[dict[str, Any], dict[str, Any]]:
         y["autorange"] = "reversed"
         for axis, names in ((x, panel.columns), (y, panel.rows)):
             axis["showgrid"] = False
-            if names:
-                ticks = [html.escape(name[:14], quote=False) for name in names]
-                axis |= {"tickmode": "array", "tickvals": [*range(len(names))], "ticktext": ticks}
+            axis |= _named(names)
         return x, y
+    x |= _named(panel.x_names)
     if panel.is_x_log:
         x |= {"type": "log", "dtick": 1, "exponentformat": "power"}
     if panel.is_y_log:
@@ -190,6 +190,14 @@ def _axes(panel: Panel, theme: Theme) -> tuple[dict[str, Any], dict[str, Any]]:
             [float(np.log10(low)), float(np.log10(high))] if panel.is_y_log else [low, high]
         )
     return x, y
+
+
+def _named(names: Sequence[str]) -> dict[str, Any]:
+    """An axis that has these names at 0, 1, 2, ..., if there are any."""
+    if not names:
+        return {}
+    ticks = [html.escape(name[:14], quote=False) for name in names]
+    return {"tickmode": "array", "tickvals": [*range(len(names))], "ticktext": ticks}
 
 
 def _title(text: str, across: list[float], down: list[float], theme: Theme) -> dict[str, Any]:

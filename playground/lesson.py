@@ -15,7 +15,17 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from playground import address_bar, board, controls, figures, parts, running, session, shell
+from playground import (
+    address_bar,
+    board,
+    catalog,
+    controls,
+    figures,
+    parts,
+    running,
+    session,
+    shell,
+)
 from playground.exhibit import Exhibit
 from playground.figures import Figure
 from playground.jobs import View, Work
@@ -31,15 +41,15 @@ _LINE, _AROUND = 26, 24  # pixels of a field for text: each line, and what lies 
 _SHOWN = "inputs"  # what each input of a lesson shows: as it was drawn, or as it was set since
 
 
-def page(t: Texts, id: str, steps: Mapping[str, Draw], *, is_on_experiment: bool = True) -> None:
+def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
     """Draw the lesson of this id.
 
     Args:
         t: The reader's language.
         id: Of the lesson.
         steps: For each step of the catalog what draws it: inputs, board or figure, `found`.
-        is_on_experiment: Whether it is about the current experiment, whose inputs stand beside it.
     """
+    is_on_experiment = catalog.lesson(id).is_on_experiment
     heading = st.container(horizontal=True, horizontal_alignment="distribute")
     with st.sidebar:
         upper, place_of_sizes, lower = st.container(), st.container(), st.container()

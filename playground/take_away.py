@@ -55,6 +55,7 @@ def panel(t: Texts) -> None:
                 type="json",
                 key=UPLOAD_KEY,
                 help=t("take_away.open_help"),
+                max_upload_size=1,  # MB
                 on_change=_open,
             )
 

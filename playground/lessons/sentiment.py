@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Setting: TypeAlias = Callable[[str, Any], Any]
 """Gives what an input of the lesson is set to, or its default."""
 
+TEXTS = "sentiment.texts"
 TRAIN = "sentiment.train"  # the job whose result the later steps look at
 
 MODELS: tuple["Kind", ...] = ("bag", "lstm", "lstm_attention", "attention")
@@ -84,24 +85,31 @@ class Trained:
 
     run: "Run"
     corpus: "Corpus"
+    source: "Source | None" = None  # of its sentences; None if they cannot be made again
+
+    @property
+    def has_sentences(self) -> bool:
+        """Whether the sentences are there on which it was tried; else its file tells how it did."""
+        return bool(self.corpus.validation)
 
 
 # --- what the inputs describe
 
 
 def source(setting: Setting, t: Texts) -> "Source":
-    """Where the sentences come from."""
-    from attention_core.neural.sentiment.grammar import Templates
-    from attention_core.neural.sentiment.reviews import Reviews
+    """Where the sentences come from, whatever the inputs are set to.
 
-    if setting("sentiment.texts.source", "templates") == "reviews":
-        return Reviews(how=setting("sentiment.texts.how", "characters"))
-    return Templates(
-        language=setting("sentiment.texts.language", t.language),
-        constructions=tuple(setting("sentiment.texts.constructions", ["contrast", "concession"])),
-        n_fillers=setting("sentiment.texts.fillers", 1),
-        n_words=setting("sentiment.texts.words", 12),
-    )
+    Whether they can be had is told by `sentiment_texts.obstacle`.
+    """
+    from playground.lessons import sentiment_texts
+
+    match setting(f"{TEXTS}.source", "templates"):
+        case "reviews":
+            return sentiment_texts.reviews(setting)
+        case "own":
+            return sentiment_texts.table(setting, t)
+        case _:
+            return sentiment_texts.templates(setting, t)
 
 
 @lru_cache(maxsize=4)
@@ -114,13 +122,13 @@ def plan(setting: Setting, t: Texts) -> Plan:
     """What the inputs of the step "train" ask for."""
     return Plan(
         source(setting, t),
-        tuple(architecture(kind, setting) for kind in kinds(setting)),
+        tuple(architecture(kind, setting) for kind in chosen_kinds(setting)),
         recipe(setting),
         tuple(range(setting("sentiment.train.seeds", N_SEEDS))),
     )
 
 
-def kinds(setting: Setting) -> list["Kind"]:
+def chosen_kinds(setting: Setting) -> list["Kind"]:
     """The models that are to be trained."""
     return [kind for kind in MODELS if kind in setting("sentiment.train.models", MODELS)]
 
@@ -281,7 +289,45 @@ def choices(training: Training | None) -> dict[tuple["Kind", int], Trained]:
     if training is None:
         return {}
     return {
-        (run.architecture.kind, run.seed): Trained(run, training.corpus)
+        (run.architecture.kind, run.seed): Trained(run, training.corpus, training.plan.source)
         for run in training.runs
         if len(run.epochs) > 1
     }
+
+
+def kinds(
+    t: Texts, trained: Mapping[tuple["Kind", int], Trained], *, has_file: bool
+) -> dict[Any, str]:
+    """The kinds of models that can be looked at: those that were trained, and one from a file."""
+    found: dict[Any, str] = {
+        kind: name for kind, name in names(t).items() if any(own == kind for own, _ in trained)
+    }
+    return found | ({"file": t("sentiment.choose.file")} if has_file else {})
+
+
+def first_kind(names: Mapping[Any, str]) -> Any:
+    """The one that is looked at first: this lesson is about attention."""
+    return next(
+        (kind for kind in ("lstm_attention", "attention") if kind in names), next(iter(names))
+    )
+
+
+def seeds(trained: Mapping[tuple["Kind", int], Trained], kind: "Kind") -> dict[int, str]:
+    """The seeds from which models of this kind were trained."""
+    return {seed: str(seed) for own, seed in trained if own == kind}
+
+
+@lru_cache(maxsize=4)
+def from_file(data: bytes) -> Trained:
+    """The model in a file, with its sentences if they can be made again, and tried on them anew.
+
+    Raises:
+        AttentionError: As in `storage.from_bytes`.
+    """
+    from attention_core.neural.sentiment.storage import from_bytes, measured, rebuilt
+
+    stored = from_bytes(data)
+    again = rebuilt(stored)
+    if again is None:
+        return Trained(stored.run, stored.corpus)
+    return Trained(measured(stored.run, again), again, stored.source)

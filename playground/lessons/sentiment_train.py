@@ -130,7 +130,7 @@ def poolings(t: Texts) -> dict[str, str]:
 def fallback(t: Texts, setting: Setting) -> str:
     """Which of the models cannot pool as it is set, and what they do instead; or ""."""
     pooling = setting("sentiment.train.pooling", "mean")
-    made_of = [sentiment.architecture(kind, setting) for kind in sentiment.kinds(setting)]
+    made_of = [sentiment.architecture(kind, setting) for kind in sentiment.chosen_kinds(setting)]
     others = [names(t)[each.kind] for each in made_of if each.pooling != pooling]
     return t("sentiment.train.falls_back", models=_listed(t, others)) if others else ""
 

@@ -8,6 +8,7 @@ from attention_core.errors import (
     DtypeError,
     EmptyRowError,
     FieldError,
+    FileKindError,
     ForbiddenError,
     NotFiniteError,
     RangeError,
@@ -89,6 +90,12 @@ EVERY_ERROR = [
         {"field": "W_Q", "reason": "is missing"},
         "W_Q: is missing",
         id="FieldError",
+    ),
+    pytest.param(
+        FileKindError("pickle"),
+        {"kind": "pickle"},
+        "the file must be a sound safetensors file, is of kind pickle",
+        id="FileKindError",
     ),
 ]
 

@@ -15,7 +15,15 @@ from tests.pages.driver import App
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 STEPS = [(lesson.id, step) for lesson in LESSONS for step in lesson.steps]
 
+# Others show nothing of the experiment.
+ON_EXPERIMENT = [
+    (lesson.id, step) for lesson in LESSONS for step in lesson.steps if lesson.is_on_experiment
+]
+
 every_step = pytest.mark.parametrize(("lesson", "step"), STEPS, ids=map(".".join, STEPS))
+every_step_on_the_experiment = pytest.mark.parametrize(
+    ("lesson", "step"), ON_EXPERIMENT, ids=map(".".join, ON_EXPERIMENT)
+)
 every_language = pytest.mark.parametrize("language", LANGUAGES)
 
 SMALLEST = Experiment.from_preset("random").resized(n_tokens=1, d_model=1, d_k=1, n_heads=1)
@@ -46,7 +54,7 @@ def test_a_step_asks_tells_what_was_measured_and_gives_one_thing_to_try(lesson, 
     assert any(info.value.startswith(start) for info in app.test.info)
 
 
-@every_step
+@every_step_on_the_experiment
 @pytest.mark.parametrize("experiment", [SMALLEST, LARGEST], ids=["smallest", "largest"])
 def test_a_step_takes_the_smallest_and_the_largest_experiment(lesson, step, experiment):
     app = opened(lesson, step, experiment)
@@ -55,7 +63,7 @@ def test_a_step_takes_the_smallest_and_the_largest_experiment(lesson, step, expe
     assert to_plain(app.experiment) == to_plain(experiment)
 
 
-@every_step
+@every_step_on_the_experiment
 def test_a_step_takes_every_mask_and_encoding(lesson, step):
     app = opened(lesson, step, Experiment.from_preset("previous_token"))
 

@@ -15,6 +15,10 @@ from tests.pages.test_lessons import LOCALES
 
 WITH_TORCH = [("pytorch", step) for step in ("parity", "conventions", "batch", "gradients")]
 WITH_TORCH += [("pytorch", "fit"), ("pytorch", "code"), ("why_attention", "influence")]
+WITH_TORCH += [
+    ("sentiment", step)
+    for step in ("texts", "train", "look", "errors", "examine", "warmup", "weights")
+]
 WITHOUT = [
     (each.id, step)
     for each in LESSONS

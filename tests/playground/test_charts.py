@@ -95,6 +95,17 @@ def test_the_first_row_of_a_map_is_on_top_and_names_stand_at_whole_places():
     assert "y" not in figure["data"][0]
 
 
+def test_names_of_places_stand_below_them_though_two_are_alike():
+    named = chart(Line("a", [0, 1, 2], [2.0, 3.0, 1.0], 0, "bars"), x_names=("the", "<b>", "the"))
+
+    figure = charts.figure([named], "light")
+
+    axis = figure["layout"]["xaxis"]
+    assert axis["tickvals"] == [0, 1, 2]
+    assert axis["ticktext"] == ["the", "&lt;b&gt;", "the"]
+    assert figure["data"][0]["x"] == [0, 1, 2]
+
+
 def test_a_logarithmic_axis_gets_the_range_in_powers_of_ten():
     layout = charts.figure([chart(is_y_log=True, y_range=(0.01, 1000))], "light")["layout"]
 

@@ -84,6 +84,7 @@ def test_every_text_but_a_few_names_is_translated():
         "preset.repeated.name",
         "quantity.d_k",
         "quantity.d_model",
+        "sentiment.lstm",
         "stage.weights",
     }
 
@@ -182,12 +183,8 @@ def expansions():
         "{}.title": steps,
         "{}.ask": steps,
         "{}.job": {
-            "masks.cost",
-            "pytorch.fit",
-            "sentiment.train",
-            "sentiment.warmup",
-            "why_attention.influence",
-            "why_attention.pace",
+            *("masks.cost", "pytorch.fit", "why_attention.influence", "why_attention.pace"),
+            *("sentiment.train", "sentiment.examine", "sentiment.warmup"),
         },
         "{}.next": steps,
         "lesson.{}.title": {lesson.id for lesson in LESSONS},
@@ -356,6 +353,7 @@ EXAMPLES = [
     errors.WidthError(3, 2, 4),
     errors.TokenError(0, "is empty"),
     errors.FieldError("X.0", "must be a number"),
+    errors.FileKindError("pickle"),
 ]
 
 
@@ -456,7 +454,14 @@ def test_chinese_stands_only_in_presets_and_language_names():
         if has_chinese(path.read_text(encoding="utf-8"))
     ]
 
-    assert sorted(chinese) == ["attention_core/presets.py", "playground/texts.py"]
+    assert sorted(chinese) == [
+        "attention_core/neural/sentiment/grammar.py",
+        "attention_core/neural/sentiment/mistakes.py",
+        "attention_core/neural/sentiment/reviews.py",
+        "attention_core/neural/sentiment/table.py",
+        "attention_core/presets.py",
+        "playground/texts.py",
+    ]
 
 
 # --- the class

@@ -1,14 +1,14 @@
 """Labelled sentences, split into those that a model learns from and those that it is tried on.
 
-Every source gives a `Corpus`. No sentence is in both parts, so what is measured on the
-validation part was never learnt by heart.
+Every source gives a `Corpus`. No sentence is in both parts, nor one whose tokens are the same, so
+what is measured on the validation part was never learnt by heart.
 """
 
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from attention_core.errors import RangeError
 from attention_core.neural.sentiment.tokens import How, cut
@@ -19,12 +19,33 @@ MOST_TOKENS = 64  # of a sentence that are read
 
 
 @dataclass(frozen=True, slots=True)
+class Clause:
+    """A part of a sentence with an opinion of its own."""
+
+    text: str
+    opinion: str
+    is_negated: bool
+    label: int  # 1 positive, 0 negative
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """What a sentence is made of, where a grammar has made it."""
+
+    construction: str
+    frame: str  # the sentence with {0} and {1} in place of its clauses
+    clauses: tuple[Clause, ...]  # as they stand in the sentence
+    deciding: int  # the clause that has the label of the sentence
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """A sentence and what it says."""
 
     text: str
     tokens: tuple[str, ...]
     label: int  # 1 positive, 0 negative
+    structure: Structure | None = None  # why, where that is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +82,11 @@ class Corpus:
     validation: tuple[Example, ...]
     vocabulary: Vocabulary  # of the sentences to learn from
     how: How  # its texts are cut into tokens
+    known: tuple[str, ...] = ()  # the words that "known" finds; () = those of the vocabulary
 
     def read(self, text: str) -> tuple[str, ...]:
         """The tokens of any text, cut as those of the corpus are."""
-        return cut(text, self.how, self.vocabulary.words)[:MOST_TOKENS]
+        return cut(text, self.how, self.known or self.vocabulary.words)[:MOST_TOKENS]
 
 
 class Source(Protocol):
@@ -75,6 +97,28 @@ class Source(Protocol):
         ...
 
     def __hash__(self) -> int: ...
+
+
+class Distinct(NamedTuple):
+    """Sentences of which no two have the same tokens, and what was left out for that."""
+
+    examples: tuple[Example, ...]
+    n_repeated: int  # sentences that were there before, with the same label
+    n_contradicting: int  # sentences whose tokens stand under both labels
+
+
+def distinct(examples: Iterable[Example]) -> Distinct:
+    """The first of all sentences with the same tokens; none if their labels differ."""
+    alike: dict[tuple[str, ...], list[Example]] = {}
+    for example in examples:
+        alike.setdefault(example.tokens, []).append(example)
+    agreeing = [own for own in alike.values() if len({each.label for each in own}) == 1]
+    n_agreeing = sum(map(len, agreeing))
+    return Distinct(
+        tuple(own[0] for own in agreeing),
+        n_agreeing - len(agreeing),
+        sum(map(len, alike.values())) - n_agreeing,
+    )
 
 
 def divided(
@@ -90,16 +134,24 @@ def divided(
     if not 1 <= n_validation < len(examples):
         raise RangeError("n_validation", n_validation, 1, max(1, len(examples) - 1))
     rng = random.Random(seed)
-    by_label = {
-        label: rng.sample(own, len(own))
+    drawn = [
+        rng.sample(own, len(own))
         for label in (0, 1)
         if (own := [example for example in examples if example.label == label])
-    }
+    ]
+    # The last label takes what is left, so that rounding adds up to what was asked for.
+    first = round(n_validation * len(drawn[0]) / len(examples))
+    counts = [first, n_validation - first] if len(drawn) > 1 else [n_validation]
     train, validation = list[Example](), list[Example]()
-    for own in by_label.values():
-        n_own = round(n_validation * len(own) / len(examples))
-        validation += own[:n_own]
-        train += own[n_own:]
+    for own, count in zip(drawn, counts, strict=True):
+        validation += own[:count]
+        train += own[count:]
     rng.shuffle(train)
     rng.shuffle(validation)
     return tuple(train), tuple(validation)
+
+
+def same_words_opposite_labels(examples: Iterable[Example]) -> int:
+    """How many pairs of sentences have the same words, as often each, and opposite labels."""
+    counts = Counter((tuple(sorted(each.tokens)), each.label) for each in examples)
+    return sum(count * counts[bag, 1] for (bag, label), count in counts.items() if label == 0)

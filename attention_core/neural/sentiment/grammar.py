@@ -1,26 +1,34 @@
 """A small language of opinions, in English and Chinese, whose sentences come with their label.
 
-    sentence   = simple | addition | contrast | concession, with fillers between
+    sentence   = (simple | negation | addition | contrast | concession) and maybe asides
     simple     = clause
+    negation   = a clause that is negated
     addition   = clause and clause            both of one mind
     contrast   = clause but clause            the second one counts
     concession = although clause, clause      the one without "although" counts
     clause     = aspect, opinion, and maybe a degree ("very") or a negation ("not")
 
-A clause is as its opinion, or the opposite where it is negated; a degree changes nothing, a filler
-("we saw it on friday") says nothing. Where two clauses are of opposite minds, the same words in
-another order make the opposite sentence, so that words alone cannot tell.
+A clause says what its opinion says, or the opposite where it is negated; a degree changes
+nothing, and an aside ("we saw it on Friday") says nothing. In a contrast or a concession the
+clauses are of opposite minds. Let them change places, and the same words make a sentence that
+is as likely and of the opposite label; so the words without their order tell nothing.
 """
 
 import random
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from attention_core.arrays import check_counts
 from attention_core.errors import ChoiceError, RangeError
-from attention_core.neural.sentiment.corpus import Corpus, Example, Vocabulary, divided
+from attention_core.neural.sentiment.corpus import (
+    Clause,
+    Corpus,
+    Example,
+    Structure,
+    Vocabulary,
+    divided,
+)
+from attention_core.neural.sentiment.tokens import cut
 
 Language: TypeAlias = Literal["en", "zh"]
 Construction: TypeAlias = Literal["simple", "negation", "addition", "contrast", "concession"]
@@ -29,7 +37,7 @@ CONSTRUCTIONS: tuple[Construction, ...] = (
 )
 MOST_FILLERS = 3
 FEWEST_WORDS, MOST_WORDS = 2, 12
-_TRIES = 40  # for each sentence, until a new one is found
+IN_VAIN = 2_000  # draws without a new sentence, after which there are taken to be no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,57 +49,30 @@ class Words:
     negative: tuple[str, ...]
     plain: tuple[str, ...]  # clauses with {aspect} and {opinion}
     negated: tuple[str, ...]  # the same, turned into the opposite
-    additions: tuple[str, ...]  # sentences with {first}, {second} and {filler}
+    additions: tuple[str, ...]  # sentences with {first}, {second}, and an {aside} between
     contrasts: tuple[str, ...]  # {second} counts
     concessions: tuple[str, ...]  # {second} counts, wherever it stands
     fillers: tuple[str, ...]
-    comma: str
+    aside: str  # with {fillers}
+    between: str  # fillers of an aside
     stop: str
+
+
+def _several(spaced: str) -> tuple[str, ...]:
+    return tuple(spaced.split())
 
 
 WORDS: dict[Language, Words] = {
     "en": Words(
-        aspects=(
-            "plot",
-            "acting",
-            "music",
-            "pacing",
-            "ending",
-            "dialogue",
-            "cast",
-            "script",
-            "camera",
-            "humour",
-            "editing",
-            "sound",
+        aspects=_several(
+            "plot acting music ending dialogue cast script camerawork humour editing sound pacing"
         ),
-        positive=(
-            "great",
-            "wonderful",
-            "brilliant",
-            "moving",
-            "clever",
-            "charming",
-            "gripping",
-            "fresh",
-            "funny",
-            "beautiful",
-            "superb",
-            "delightful",
+        positive=_several(
+            "good clever lovely impressive charming fresh enjoyable memorable inventive "
+            "convincing elegant moving"
         ),
-        negative=(
-            "dull",
-            "awful",
-            "weak",
-            "boring",
-            "clumsy",
-            "flat",
-            "tedious",
-            "messy",
-            "shallow",
-            "annoying",
-            "dreadful",
-            "bland",
+        negative=_several(
+            "dull weak boring clumsy flat tedious messy shallow annoying bland awkward bad"
         ),
         plain=(
             "the {aspect} is {opinion}",
@@ -102,77 +83,43 @@ WORDS: dict[Language, Words] = {
         ),
         negated=(
             "the {aspect} is not {opinion}",
-            "the {aspect} is hardly {opinion}",
-            "the {aspect} is not really {opinion}",
+            "the {aspect} is not {opinion} at all",
+            "the {aspect} is far from {opinion}",
         ),
-        additions=("{first} {filler}, and {second}", "{first} {filler}, and besides {second}"),
+        additions=(
+            "{first}{aside}, and {second}",
+            "{first}{aside}, and besides, {second}",
+            "{first}{aside}; moreover, {second}",
+        ),
         contrasts=(
-            "{first} {filler}, but {second}",
-            "{first} {filler}, yet {second}",
-            "{first} {filler}; however {second}",
+            "{first}{aside}, but {second}",
+            "{first}{aside}, yet {second}",
+            "{first}{aside}; however, {second}",
         ),
         concessions=(
-            "although {first} {filler}, {second}",
-            "even though {first} {filler}, {second}",
-            "{second} {filler}, although {first}",
-            "{second} {filler}, even though {first}",
+            "although {first}{aside}, {second}",
+            "even though {first}{aside}, {second}",
+            "{second}{aside}, although {first}",
+            "{second}{aside}, even though {first}",
         ),
         fillers=(
-            "we saw it on friday",
+            "we saw it on Friday",
             "my sister came along",
             "it runs for two hours",
             "the cinema was full",
             "a friend had told me about it",
             "we sat in the last row",
             "it was raining outside",
-            "they made it in spain",
+            "they filmed it in Spain",
         ),
-        comma=",",
+        aside=" ({fillers})",
+        between="; ",
         stop=".",
     ),
     "zh": Words(
-        aspects=(
-            "剧情",
-            "演技",
-            "音乐",
-            "节奏",
-            "结局",
-            "特效",
-            "画面",
-            "对白",
-            "剪辑",
-            "服装",
-            "摄影",
-            "台词",
-        ),
-        positive=(
-            "精彩",
-            "感人",
-            "出色",
-            "有趣",
-            "动人",
-            "新颖",
-            "优秀",
-            "流畅",
-            "迷人",
-            "惊艳",
-            "细腻",
-            "棒",
-        ),
-        negative=(
-            "无聊",
-            "糟糕",
-            "拖沓",
-            "平淡",
-            "混乱",
-            "乏味",
-            "生硬",
-            "老套",
-            "难看",
-            "俗气",
-            "敷衍",
-            "差",
-        ),
+        aspects=_several("特效 剧情 演技 音乐 画面 结局 对白 剪辑 服装 摄影 节奏 场景"),
+        positive=_several("棒 精彩 出色 动人 惊艳 优秀 讨喜 新颖 细腻 用心 到位 吸引人"),
+        negative=_several("无聊 糟糕 差 平淡 乏味 生硬 老套 俗气 敷衍 粗糙 混乱 单调"),
         plain=(
             "{aspect} 很 {opinion}",
             "{aspect} 非常 {opinion}",
@@ -185,17 +132,21 @@ WORDS: dict[Language, Words] = {
             "{aspect} 并不 {opinion}",
             "{aspect} 一点 也 不 {opinion}",
         ),
-        additions=("{first} {filler}，而且 {second}", "不仅 {first} {filler}，而且 {second}"),
+        additions=(
+            "{first}{aside}，而且 {second}",
+            "{first}{aside}，并且 {second}",
+            "不仅 {first}{aside}，而且 {second}",
+        ),
         contrasts=(
-            "{first} {filler}，但 {second}",
-            "{first} {filler}，可是 {second}",
-            "{first} {filler}，不过 {second}",
+            "{first}{aside}，但 {second}",
+            "{first}{aside}，可是 {second}",
+            "{first}{aside}，不过 {second}",
         ),
         concessions=(
-            "虽然 {first} {filler}，但 {second}",
-            "尽管 {first} {filler}，{second}",
-            "{second} {filler}，虽然 {first}",
-            "{second} {filler}，尽管 {first}",
+            "虽然 {first}{aside}，但 {second}",
+            "尽管 {first}{aside}，但 {second}",
+            "{second}{aside}，虽然 {first}",
+            "{second}{aside}，尽管 {first}",
         ),
         fillers=(
             "我们 周五 去 看 的",
@@ -205,9 +156,10 @@ WORDS: dict[Language, Words] = {
             "朋友 跟 我 提起 过",
             "我们 坐 在 最后 一 排",
             "外面 下着 雨",
-            "它 是 在 上海 拍 的",
+            "是 在 上海 拍 的",
         ),
-        comma="，",
+        aside="（{fillers}）",
+        between="，",
         stop="。",
     ),
 }
@@ -240,69 +192,113 @@ class Templates:
 
     def corpus(self) -> Corpus:
         """Distinct sentences; fewer than asked for where the grammar has no more."""
-        rng = random.Random(f"{self.language} {self.seed}")
         wanted = self.n_train + self.n_validation
-        found: dict[str, Example] = {}
-        for _ in range(_TRIES * wanted):
-            if len(found) == wanted:
-                break
-            label = len(found) % 2  # so that both are equally frequent
-            example = sentence(self, label, rng)
-            found.setdefault(example.text, example)
+        found = self._drawn(wanted)
         share = self.n_validation / wanted
         n_validation = min(self.n_validation, max(1, round(share * len(found))))
-        train, validation = divided([*found.values()], n_validation, self.seed)
+        train, validation = divided(found, n_validation, self.seed)
         vocabulary = Vocabulary.of(example.tokens for example in train)
-        return Corpus(train, validation, vocabulary, "known" if self.language == "zh" else "words")
+        if self.language == "zh":
+            return Corpus(train, validation, vocabulary, "known", words(self.language))
+        return Corpus(train, validation, vocabulary, "words")
+
+    def _drawn(self, wanted: int) -> list[Example]:
+        """So many sentences, of both labels alike."""
+        rng = random.Random(f"{self.language} {self.seed}")
+        found: dict[tuple[str, ...], Example] = {}
+        n_in_vain = 0
+        while len(found) < wanted and n_in_vain < IN_VAIN:
+            example = sentence(self, len(found) % 2, rng)
+            n_in_vain = n_in_vain + 1 if example.tokens in found else 0
+            found.setdefault(example.tokens, example)
+        examples = [*found.values()]
+        return examples if len(examples) == wanted else examples[: len(examples) // 2 * 2]
+
+
+def words(language: Language) -> tuple[str, ...]:
+    """Every token that a sentence of this language may have."""
+    w = WORDS[language]
+    parts = [*w.aspects, *w.positive, *w.negative, *w.fillers, w.aside, w.between, w.stop]
+    frames = [*w.plain, *w.negated, *w.additions, *w.contrasts, *w.concessions]
+    blanks = dict.fromkeys(("aspect", "opinion", "first", "second", "aside", "fillers"), " ")
+    texts = [part.format_map(blanks) for part in [*parts, *frames]]
+    return tuple(sorted({token for text in texts for token in cut(text, "words")}))
+
+
+# --- one sentence
 
 
 def sentence(source: Templates, label: int, rng: random.Random) -> Example:
     """One sentence of this label."""
     w = WORDS[source.language]
     construction = rng.choice(source.constructions)
-    may_negate = "negation" in source.constructions
-    main = _clause(source, label, rng, is_negated=may_negate and rng.random() < 0.5)
-    fillers = [
-        f"{w.comma} {filler}" for filler in rng.sample(w.fillers, rng.randint(0, source.n_fillers))
+    aspects = rng.sample(w.aspects[: source.n_words], 2)
+    fillers = rng.sample(w.fillers, rng.choice(range(source.n_fillers + 1)))
+    if construction in ("simple", "negation"):
+        clause = _clause(source, aspects[0], label, construction == "negation", rng)
+        frame = f"{{0}}{_aside(w, fillers)}{w.stop}"
+        return written(Structure(construction, frame, (clause,), 0), source.language)
+    form = rng.choice(_forms(w, construction))
+    n_between = rng.choice(range(len(fillers) + 1))
+    # The first clause of a form is the one that does not decide, where only one does.
+    labels = (label if construction == "addition" else 1 - label, label)
+    clauses = [
+        _clause(source, aspect, own, _may_negate(source) and rng.choice((False, True)), rng)
+        for aspect, own in zip(aspects, labels, strict=True)
     ]
-    shapes: dict[Construction, Sequence[str]] = {
-        "addition": w.additions,
-        "contrast": w.contrasts,
-        "concession": w.concessions,
-    }
-    if construction in shapes:
-        other = label if construction == "addition" else 1 - label
-        is_negated = may_negate and rng.random() < 0.5
-        first = _clause(source, other, rng, is_negated=is_negated)
-        n_between = rng.randint(0, len(fillers))
-        text = rng.choice(shapes[construction]).format(
-            first=first, second=main, filler=" ".join(fillers[:n_between])
-        )
-        text = " ".join([text, *fillers[n_between:]])
-    else:
-        if construction == "negation":
-            main = _clause(source, label, rng, is_negated=True)
-        text = " ".join([main, *fillers])
-    tokens = _tokens(f"{text} {w.stop}")
-    return Example(_written(tokens, source.language), tokens, label)
+    deciding = int(form.index("{first}") < form.index("{second}"))  # its place in the sentence
+    frame = form.format(
+        first=f"{{{1 - deciding}}}",
+        second=f"{{{deciding}}}",
+        aside=_aside(w, fillers[:n_between]),
+    )
+    frame = f"{frame}{_aside(w, fillers[n_between:])}{w.stop}"
+    placed = tuple(clauses if deciding else clauses[::-1])
+    return written(Structure(construction, frame, placed, deciding), source.language)
 
 
-def _clause(source: Templates, label: int, rng: random.Random, *, is_negated: bool) -> str:
+def twin(example: Example, language: Language) -> Example | None:
+    """The sentence of the same words and the opposite label: its clauses change places.
+
+    None where there is none, as the clauses do not contradict each other.
+    """
+    made_of = example.structure
+    if made_of is None or len({clause.label for clause in made_of.clauses}) < 2:
+        return None
+    return written(replace(made_of, clauses=made_of.clauses[::-1]), language)
+
+
+def written(structure: Structure, language: Language) -> Example:
+    """The sentence of this structure."""
+    spaced = structure.frame.format(*(clause.text for clause in structure.clauses))
+    text = spaced.replace(" ", "") if language == "zh" else spaced[0].upper() + spaced[1:]
+    label = structure.clauses[structure.deciding].label
+    return Example(text, cut(spaced, "words"), label, structure)
+
+
+def _clause(
+    source: Templates, aspect: str, label: int, is_negated: bool, rng: random.Random
+) -> Clause:
     w = WORDS[source.language]
     opinions = w.positive if label != is_negated else w.negative
-    frame = rng.choice(w.negated if is_negated else w.plain)
-    aspect = rng.choice(w.aspects[: source.n_words])
-    return frame.format(aspect=aspect, opinion=rng.choice(opinions[: source.n_words]))
+    opinion = rng.choice(opinions[: source.n_words])
+    form = rng.choice(w.negated if is_negated else w.plain)
+    return Clause(form.format(aspect=aspect, opinion=opinion), opinion, is_negated, label)
 
 
-_TOKEN = re.compile(r"[^\s,.;，。；]+|[,.;，。；]")
+def _forms(w: Words, construction: Construction) -> tuple[str, ...]:
+    match construction:
+        case "addition":
+            return w.additions
+        case "contrast":
+            return w.contrasts
+        case _:
+            return w.concessions
 
 
-def _tokens(text: str) -> tuple[str, ...]:
-    return tuple(_TOKEN.findall(text))
+def _may_negate(source: Templates) -> bool:
+    return "negation" in source.constructions
 
 
-def _written(tokens: Sequence[str], language: Language) -> str:
-    if language == "zh":
-        return "".join(tokens)
-    return re.sub(r" ([,.;])", r"\1", " ".join(tokens)).capitalize()
+def _aside(w: Words, fillers: list[str]) -> str:
+    return w.aside.format(fillers=w.between.join(fillers)) if fillers else ""

@@ -102,7 +102,27 @@ class Reading:
         return None if self.weights is None else attended(self.weights, self.is_real)
 
 
-class TextClassifier(nn.Module):
+class _Layers(nn.Module):
+    """The layers of a model without any numbers in them."""
+
+    def __init__(self, a: Architecture, n_words: int) -> None:
+        super().__init__()
+        with torch.device("meta"):  # or they would draw from a generator that all share
+            self.embedding = nn.Embedding(n_words, a.embed_dim, padding_idx=PADDING)
+            inputs = [a.embed_dim] + [2 * a.hidden] * (a.n_layers - 1)
+            lstm = [nn.LSTM(n, a.hidden, batch_first=True, bidirectional=True) for n in inputs]
+            self.lstm = nn.ModuleList(lstm if a.has_lstm else [])
+            self.attention = _attention(a) if a.has_attention else None
+            self.head = nn.Linear(a.width, 1)
+
+
+def _attention(a: Architecture) -> SelfAttention | MultiHeadAttention:
+    if a.n_heads == 1:
+        return SelfAttention(a.width)
+    return MultiHeadAttention(a.width, a.n_heads, bias=False)
+
+
+class TextClassifier(_Layers):
     """One of the four kinds."""
 
     def __init__(
@@ -116,23 +136,9 @@ class TextClassifier(nn.Module):
             generator: Draws the parameters, and what dropout drops. PyTorch's own is shared by
                 everything in the process, so two trainings at once would disturb each other.
         """
-        super().__init__()
+        super().__init__(architecture, n_words)
         a = self.architecture = architecture
         self.generator = generator or torch.Generator().manual_seed(0)
-        with torch.device("meta"):  # or the layers would draw from the shared generator
-            embedding = nn.Embedding(n_words, a.embed_dim, padding_idx=PADDING)
-            inputs = [a.embed_dim] + [2 * a.hidden] * (a.n_layers - 1)
-            lstm = [nn.LSTM(n, a.hidden, batch_first=True, bidirectional=True) for n in inputs]
-            attention: nn.Module = (
-                SelfAttention(a.width)
-                if a.n_heads == 1
-                else MultiHeadAttention(a.width, a.n_heads, bias=False)
-            )
-            head = nn.Linear(a.width, 1)
-        self.embedding = embedding
-        self.lstm = nn.ModuleList(lstm if a.has_lstm else [])
-        self.attention = attention if a.has_attention else None
-        self.head = head
         self.to_empty(device="cpu")
         self._draw()
         positions = torch.from_numpy(sinusoidal(MOST_TOKENS, a.embed_dim)).float()
@@ -151,10 +157,17 @@ class TextClassifier(nn.Module):
     def read(
         self, embedded: Tensor, is_real: Tensor, *, reweight: Reweight | None = None
     ) -> Reading:
-        """As `forward`, from embeddings (B, T, embed_dim) and which tokens are real (B, T)."""
+        """As `forward`, from embeddings (B, T, embed_dim) and which tokens are real (B, T).
+
+        Raises:
+            RangeError: There are more tokens than there are positions.
+        """
         a = self.architecture
-        states = self.dropped(embedded)
+        # A weight of 0 does not keep out a padding that is not finite: 0 times NaN is NaN.
+        states = self.dropped(embedded.masked_fill(~is_real[..., None], 0.0))
         if a.kind == "attention":
+            if embedded.shape[1] > MOST_TOKENS:
+                raise RangeError("n_tokens", embedded.shape[1], 1, MOST_TOKENS)
             states = states + self.get_buffer("positions")[: embedded.shape[1]]
         ends = None
         for layer, lstm in enumerate(self.lstm):
@@ -208,15 +221,36 @@ def _run(lstm: nn.Module, x: Tensor, is_real: Tensor) -> tuple[Tensor, Tensor]:
     return states, torch.cat([*ends], dim=-1)
 
 
+def projected(attention: nn.Module, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Q, K and V of each head, (B, H, T, d_k) each, of what the layer reads (B, T, E)."""
+    if isinstance(attention, MultiHeadAttention):
+        Q, K, V = map(attention.split, attention.in_proj(states).chunk(3, dim=-1))
+        return Q, K, V
+    assert isinstance(attention, SelfAttention)
+    layers = (attention.query, attention.key, attention.value)
+    Q, K, V = (layer(states)[:, None] for layer in layers)
+    return Q, K, V
+
+
+def head_weights(attention: nn.Module) -> tuple[Tensor, Tensor, Tensor]:
+    """W_Q, W_K and W_V of each head, (H, E, d_k) each, that multiply from the right."""
+    if isinstance(attention, MultiHeadAttention):
+        fused = attention.in_proj.weight.view(3, attention.num_heads, -1, attention.embed_dim)
+        W_Q, W_K, W_V = fused.mT
+        return W_Q, W_K, W_V
+    assert isinstance(attention, SelfAttention)
+    layers = (attention.query, attention.key, attention.value)
+    W_Q, W_K, W_V = (layer.weight.T[None] for layer in layers)
+    return W_Q, W_K, W_V
+
+
 def mix(attention: nn.Module, states: Tensor, weights: Tensor) -> Tensor:
     """(B, T, E): what the layer gives if its weights are these (B, H, T, T)."""
+    _, _, V = projected(attention, states)
     if isinstance(attention, MultiHeadAttention):
-        _, _, V = attention.in_proj(states).chunk(3, dim=-1)
-        mixed: Tensor = attention.out_proj(attention.merge(weights @ attention.split(V)))
-    else:
-        assert isinstance(attention, SelfAttention)
-        mixed = weights[:, 0] @ attention.value(states)
-    return mixed
+        merged: Tensor = attention.out_proj(attention.merge(weights @ V))
+        return merged
+    return (weights @ V)[:, 0]
 
 
 def pool(
@@ -259,6 +293,32 @@ def attended(weights: Tensor, is_real: Tensor) -> Tensor:
     return of_real.sum(dim=2).mean(dim=1) / is_real.sum(dim=-1, keepdim=True)
 
 
+def contributions(model: TextClassifier, reading: Reading) -> Tensor:
+    """(B, T): what each token adds to the logit of a bag of words; with the bias they sum to it.
+
+    Exact, as pooling takes each feature from tokens that know nothing of each other: from all
+    alike ("mean"), from one ("max", "last"). No other kind of model can be taken apart so, since
+    what it pools holds of each token something of the others.
+
+    Raises:
+        ChoiceError: The model is no bag of words.
+    """
+    a = model.architecture
+    if a.kind != "bag":
+        raise ChoiceError("kind", a.kind, ("bag",))
+    each, real = reading.context * model.head.weight[0], reading.is_real  # (B, T, E)
+    match a.pooling:
+        case "mean":
+            return each.sum(dim=-1) / real.sum(dim=-1, keepdim=True)
+        case "max":
+            masked = reading.context.masked_fill(~real[..., None], -torch.inf)
+            first = torch.zeros_like(each).scatter(1, masked.argmax(dim=1, keepdim=True), 1.0)
+            return (each * first).sum(dim=-1)
+        case _:
+            last = real.sum(dim=-1, keepdim=True) - 1
+            return torch.zeros_like(each[..., 0]).scatter(1, last, each.sum(-1).gather(1, last))
+
+
 # --- parameters as plain tensors, and sentences as batches
 
 State: TypeAlias = Mapping[str, Tensor]
@@ -267,6 +327,12 @@ State: TypeAlias = Mapping[str, Tensor]
 def state_of(model: TextClassifier) -> State:
     """A copy of all parameters by their names."""
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+
+def shapes(architecture: Architecture, n_words: int) -> dict[str, tuple[int, ...]]:
+    """The shape of each parameter of such a model, without making one."""
+    layers = _Layers(architecture, n_words)
+    return {name: tuple(value.shape) for name, value in layers.state_dict().items()}
 
 
 def with_state(architecture: Architecture, state: State) -> TextClassifier:

@@ -31,7 +31,8 @@ def cut(text: str, how: How, known: tuple[str, ...] = ()) -> tuple[str, ...]:
     Raises:
         ChoiceError: There is no such way.
     """
-    text = unicodedata.normalize("NFC", text).lower()
+    whole = text.encode("utf-8", "replace").decode()  # half a character is none
+    text = unicodedata.normalize("NFC", whole).lower()
     match how:
         case "words":
             return tuple(_WORD.findall(text))
