@@ -190,7 +190,7 @@ def charts(
         t("sentiment.train.chance"), [0, n_epochs], [level, level], _CHANCE_COLOUR, "dashed"
     )
     step, epoch, loss = (
-        t("sentiment.train.step"),
+        t("sentiment.train.steps", count=every),
         t("sentiment.train.epoch"),
         t("sentiment.train.loss"),
     )
@@ -225,14 +225,14 @@ def charts(
             x_range=(0, n_epochs),
         ),
         Chart(
-            t("sentiment.train.loss_chart", count=every),
+            t("sentiment.train.loss_chart"),
             step,
             loss,
             of_steps(lambda run: run.losses),
             x_range=(0, n_steps),
         ),
         Chart(
-            t("sentiment.train.norm_chart", count=every),
+            t("sentiment.train.norm_chart"),
             step,
             t("sentiment.train.norm"),
             of_steps(lambda run: run.norms),

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from attention_core.neural.sentiment.grammar import Templates
 from attention_core.neural.sentiment.model import Architecture
 from attention_core.neural.sentiment.training import Recipe, Run, train
 from playground.lessons import sentiment
@@ -45,7 +44,7 @@ def test_at_first_all_four_models_are_trained_from_three_seeds():
     assert [made_of.kind for made_of in plan.architectures] == [*sentiment.MODELS]
     assert plan.seeds == (0, 1, 2)
     assert plan.recipe == Recipe(n_epochs=8)
-    assert plan.source == Templates("en")
+    assert plan.source == sentiment.source(settings(), EN)
     assert set(plan.architectures) == {Architecture(kind) for kind in sentiment.MODELS}
 
 

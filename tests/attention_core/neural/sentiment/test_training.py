@@ -163,7 +163,7 @@ def test_all_steps_are_those_of_a_plain_loop_over_the_same_batches():
         for ids, y in training._batches(examples, STEADY.batch_size, rng):
             z = model(ids).logits
             loss = (torch.log1p(torch.exp(z)) - y * z).mean()
-            _, parameters = zip(*model.named_parameters(), strict=True)
+            parameters = [*model.parameters()]
             for parameter, g in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
                 parameter.grad = g
             optimizer.step()
