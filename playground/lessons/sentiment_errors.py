@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 N_WORST = 8  # mistakes that are listed
 
 
-def mistakes(trained: Trained) -> "Mistakes | None":
-    """What the model makes of the validation sentences; None where there is none."""
-    return _mistakes(trained.run, trained.corpus) if trained.corpus.validation else None
+def mistakes(trained: Trained) -> "Mistakes":
+    """What the model makes of the validation sentences, of which there must be some."""
+    return _mistakes(trained.run, trained.corpus)
 
 
 @lru_cache(maxsize=4)  # each may keep a whole run

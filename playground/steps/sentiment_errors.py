@@ -14,12 +14,8 @@ def draw(t: Texts) -> None:
     """The worst mistakes, one of which can be looked at, and counts of all answers."""
     trained = sentiment.choose(t)
     if trained is None:
-        lesson.found(t, t("sentiment.errors.untrained"))
         return
     mistakes = sentiment_errors.mistakes(trained)
-    if mistakes is None:
-        lesson.found(t, t("sentiment.errors.unlabelled"))
-        return
     if mistakes.wrong:
         st.table(sentiment_errors.worst(t, mistakes))
         numbers = sentiment_errors.numbered(mistakes)

@@ -17,10 +17,6 @@ def draw(t: Texts) -> None:
     """A model is examined on all validation sentences, or asked about one."""
     trained = sentiment.choose(t)
     if trained is None:
-        lesson.found(t, t("sentiment.examine.untrained"))
-        return
-    if not trained.corpus.validation:
-        lesson.found(t, t("sentiment.examine.unlabelled"))
         return
     views = {"all": t("sentiment.examine.all"), "one": t("sentiment.examine.one")}
     inputs = st.container(horizontal=True, vertical_alignment="bottom")

@@ -577,7 +577,7 @@ def broken(monkeypatch):
     return lambda: monkeypatch.setattr(Experiment, "trace", fail)
 
 
-@every_lesson
+@pytest.mark.parametrize("lesson", [each.id for each in LESSONS if each.is_on_experiment])
 @every_language
 def test_a_fault_shows_one_calm_sentence_and_no_traceback(broken, lesson, language):
     # Their first steps have no use for what the experiment computes.

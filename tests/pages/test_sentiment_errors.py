@@ -13,7 +13,9 @@ every_language = pytest.mark.parametrize("language", LANGUAGES)
 
 
 def at(language="en"):
-    return App("sentiment", locale=LOCALES[language]).set("sentiment.step", "errors")
+    app = App("sentiment", locale=LOCALES[language]).set("sentiment.step", "errors")
+    app.test.session_state["work"]["settings"]["sentiment.model"] = "attention"
+    return app
 
 
 def said(app):
@@ -28,7 +30,7 @@ def tables(app):
 def test_without_a_trained_model_there_is_a_way_to_train_one(language):
     app = at(language)
 
-    assert app.t("sentiment.errors.untrained") in said(app)
+    assert app.t("sentiment.choose.nothing") in said(app)
     app.press(app.t("sentiment.go_train"))
     app.assert_calm()
     assert app.t("sentiment.train.ask") in [each.value for each in app.test.markdown]
@@ -105,5 +107,5 @@ def test_without_labelled_sentences_it_is_said_that_nobody_can_tell():
     app = with_training(at(), of_validation(()))
 
     app.assert_calm()
-    assert app.t("sentiment.errors.unlabelled") in said(app)
+    assert app.t("sentiment.choose.no_sentences") in said(app)
     assert not app.test.table

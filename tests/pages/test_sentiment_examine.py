@@ -55,7 +55,7 @@ def test_without_a_trained_model_there_is_nothing_yet():
     app = App("sentiment").set("sentiment.step", "examine")
 
     app.assert_calm()
-    assert app.t("sentiment.examine.untrained") in said(app)
+    assert app.t("sentiment.choose.nothing") in said(app)
 
 
 @every_language
@@ -172,7 +172,7 @@ def test_without_labelled_sentences_it_is_said_what_is_missing():
     app = with_training(App("sentiment").set("sentiment.step", "examine"), bare)
 
     app.assert_calm()
-    assert app.t("sentiment.examine.unlabelled") in said(app)
+    assert app.t("sentiment.choose.no_sentences") in said(app)
     assert not [button for button in app.test.button if button.label == "Examine"]
 
 

@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from attention_core.intervals import of_share
-from attention_core.neural.sentiment.corpus import Corpus, Example, Vocabulary
+from attention_core.neural.sentiment.corpus import Example
 from attention_core.neural.sentiment.mistakes import FEWEST, Answer, of_answers
 from attention_core.neural.sentiment.training import logits, result
 from playground.lessons import sentiment, sentiment_errors
-from playground.lessons.sentiment import Trained
 from playground.texts import LANGUAGES, Texts
 from tests.sentiment import training
 
@@ -53,12 +52,6 @@ def test_the_answers_are_those_of_the_trained_model(kind):
     assert [each.logit for each in found.answers] == pytest.approx(expected.tolist(), abs=1e-6)
     assert found.accuracy == pytest.approx(of.run.accuracy)
     assert len(found.wrong) == int(((expected > 0) != (labels > 0)).sum())
-
-
-def test_without_validation_sentences_there_is_nothing_to_be_wrong_about():
-    corpus = Corpus((), (), Vocabulary(("a",)), "words")
-
-    assert sentiment_errors.mistakes(Trained(trained().run, corpus)) is None
 
 
 # --- the tables
