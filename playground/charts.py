@@ -169,7 +169,9 @@ def _axes(panel: Panel, theme: Theme) -> tuple[dict[str, Any], dict[str, Any]]:
         "automargin": True,
         "fixedrange": True,
     }
-    x: dict[str, Any] = plain | {"title": {"text": html.escape(panel.x_title, quote=False)}}
+    # Else it may stand as far down as the title of the panel below.
+    below = {"text": html.escape(panel.x_title, quote=False), "standoff": 8}
+    x: dict[str, Any] = plain | {"title": below}
     y: dict[str, Any] = plain | {"title": {"text": html.escape(panel.y_title, quote=False)}}
     if isinstance(panel, Map):
         y["autorange"] = "reversed"

@@ -160,7 +160,7 @@ def _place(t: Texts, run: "Run") -> str:
     return t(
         "sentiment.train.place",
         model=names(t)[run.architecture.kind],
-        seed=run.seed + 1,
+        seed=run.seed,
         epoch=min(len(run.epochs), run.recipe.n_epochs),
         epochs=run.recipe.n_epochs,
     )
@@ -279,7 +279,7 @@ def table_of(
     columns = {first: [*rows]}
     by_seed = [{run.seed: run for run in runs} for runs in rows.values()]
     for seed in seeds:
-        columns[t("sentiment.train.of_seed", seed=seed + 1)] = [
+        columns[t("sentiment.train.of_seed", seed=seed)] = [
             state(t, runs.get(seed), is_active=is_active) for runs in by_seed
         ]
     if len(seeds) > 1:
@@ -499,7 +499,7 @@ def _lost(t: Texts, run: "Run") -> str:
     said = t(
         "sentiment.train.lost",
         model=_name(t, run.architecture.kind),
-        seed=run.seed + 1,
+        seed=run.seed,
         step=len(run.losses),
         rate=short(rate),
         before=short(before),

@@ -132,13 +132,13 @@ def test_the_table_tells_how_far_each_run_is():
 
     assert active == {
         "Model": ["Bag of words", "LSTM"],
-        "Seed 1": ["0.5", "0.9 (kept: epoch 2)"],
-        "Seed 2": ["no number any more at step 17", "epoch 2 of 3"],
-        "Seed 3": ["waiting", "waiting"],
+        "Seed 0": ["0.5", "0.9 (kept: epoch 2)"],
+        "Seed 1": ["no number any more at step 17", "epoch 2 of 3"],
+        "Seed 2": ["waiting", "waiting"],
         "Mean (lowest to highest)": ["0.5", "0.9"],
     }
-    assert ended["Seed 2"][1] == "stopped in epoch 2 of 3"
-    assert ended["Seed 3"] == ["—", "—"]
+    assert ended["Seed 1"][1] == "stopped in epoch 2 of 3"
+    assert ended["Seed 2"] == ["—", "—"]
 
 
 def test_the_mean_stands_with_the_lowest_and_the_highest():
@@ -152,15 +152,15 @@ def test_the_mean_stands_with_the_lowest_and_the_highest():
 def test_one_seed_has_no_mean():
     table = sentiment_train.table(EN, training_of({"bag": [0.5]}), is_active=False)
 
-    assert [*table] == ["Model", "Seed 1"]
+    assert [*table] == ["Model", "Seed 0"]
 
 
 def test_a_run_that_is_being_measured_first_has_nothing_to_show_yet():
     new = Run(Architecture("lstm"), RECIPE, 0, 30)
     found = training_of({"lstm": [0]}, runs=[new])
 
-    assert sentiment_train.table(EN, found, is_active=True)["Seed 1"] == ["epoch 0 of 3"]
-    assert numbers(sentiment_train.progress(EN, found))[:3] == [1, 0, 3]
+    assert sentiment_train.table(EN, found, is_active=True)["Seed 0"] == ["epoch 0 of 3"]
+    assert numbers(sentiment_train.progress(EN, found))[:3] == [0, 0, 3]
     assert lines_of(sentiment_train.curves(EN, found, "light"), "y")[0]["y"] == []
 
 
@@ -331,8 +331,8 @@ def test_a_run_that_was_lost_is_explained_by_its_numbers(language):
     low = replace(lost, rates=(1.0, 2.0, 3.0))
     (by_growth,) = sentiment_train.endings(t, training_of({"lstm": [0]}, runs=[low]))
 
-    assert [n for n in numbers(by_decay) if n != 32] == [2, 3, 1000, 12.5, -9]
-    assert [n for n in numbers(by_growth) if n != 32] == [2, 3, 3, 12.5]
+    assert [n for n in numbers(by_decay) if n != 32] == [1, 3, 1000, 12.5, -9]
+    assert [n for n in numbers(by_growth) if n != 32] == [1, 3, 3, 12.5]
 
 
 @every_language
@@ -403,10 +403,10 @@ def test_the_progress_names_the_run_and_the_time_that_is_left(language):
 
     told = sentiment_train.progress(t, found)
 
-    assert numbers(told) == [1, 2, 3, 5]  # half of its steps are left, in 0.3 s each
+    assert numbers(told) == [0, 2, 3, 5]  # half of its steps are left, in 0.3 s each
     assert sentiment.names(t)["lstm"] in told
     unknown = replace(found, spent=(0.0, 0.0))
-    assert numbers(sentiment_train.progress(t, unknown)) == [1, 2, 3]
+    assert numbers(sentiment_train.progress(t, unknown)) == [0, 2, 3]
 
 
 # --- the inputs
