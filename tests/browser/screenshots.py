@@ -39,6 +39,17 @@ def fit(page: Page, url: str) -> None:
     take(playground, "fit")
 
 
+def sentiment(page: Page, url: str) -> None:
+    playground = Playground(page, url).open("/sentiment?lang=en&s=train")
+    page.get_by_role("button", name="Train", exact=True).click()
+    stop = page.get_by_test_id("stMain").get_by_role("button", name="Stop")
+    expect(stop).to_be_visible()
+    expect(stop).to_have_count(0, timeout=200_000)
+    with playground.one_run():
+        page.get_by_role("radio", name="Where it looks", exact=True).click()
+    take(playground, "sentiment")
+
+
 def dark_zh(page: Page, url: str) -> None:
     playground = Playground(page, url).open("/?lang=zh")
     playground.click("因果")
@@ -50,7 +61,8 @@ def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     log = Path(tempfile.mkdtemp()) / "log.txt"
     with Server(log) as server, chromium() as browser:
-        pictures = (("light", light), ("light", lesson), ("light", fit), ("dark", dark_zh))
+        pictures = [("light", shoot) for shoot in (light, lesson, fit, sentiment)]
+        pictures.append(("dark", dark_zh))
         for scheme, shoot in pictures:
             size = {"width": 1440, "height": 900}
             context = browser.new_context(viewport=size, color_scheme=scheme, locale="en-US")
