@@ -72,7 +72,12 @@ def test_a_press_examines_the_chosen_model(language):
     assert tables(app) == [step.effects(app.t, e), step.agreements(app.t, e)]
     for sentence in step.found(app.t, expected, trained(), job(app, EXAMINE)):
         assert sentence in said(app)
-    assert any(step.rules(app.t) in each.value for each in app.test.markdown)
+    (rules,) = app.test.expander
+    assert rules.label == app.t("sentiment.examine.rules_title")
+    assert [each.value for each in rules.markdown] == [step.rules(app.t)]
+    kinds = [element.type for element in app.test.main]
+    places = [kinds.index(kind) for kind in ("info", "plotly_chart", "table", "expander")]
+    assert places == sorted(places)  # the verdict first
 
 
 def test_a_model_without_attention_is_said_to_have_nothing_to_examine():
