@@ -51,6 +51,17 @@ def tables(app):
     return [table.value.to_dict("list") for table in app.test.table]
 
 
+def place(within, kind):
+    """Where the only block of this kind stands, by which a browser knows it again."""
+    for index, child in getattr(within, "children", {}).items():
+        if child.type == kind:
+            return [index]
+        further = place(child, kind)
+        if further:
+            return [index, *further]
+    return []
+
+
 def test_without_a_trained_model_there_is_nothing_yet():
     app = App("sentiment").set("sentiment.step", "examine")
 
@@ -135,12 +146,14 @@ def test_an_examination_that_is_stopped_keeps_what_it_has(monkeypatch):
     ]
     assert not app.test.info  # a screen reader would read it at every look
     assert tables(app)
+    rules = place(app.test.main, "expander")
 
     finished(app.press(app.t("job.stop")), EXAMINE)
 
     app.assert_calm()
     assert app.t("sentiment.examine.stopped", n=40) in said(app)
     assert "So far 16 validation sentences" in said(app)
+    assert place(app.test.main, "expander") == rules != []  # else it would close while it is read
 
 
 @every_language
