@@ -8,7 +8,7 @@ from playground import lesson, running, session, shell
 from playground.lessons import sentiment_examine as examine
 from playground.lessons.sentiment import Trained
 from playground.steps import sentiment
-from playground.texts import Texts, small
+from playground.texts import Texts
 
 EXAMINE = "sentiment.examine"  # the step, and the job that it shows
 
@@ -45,19 +45,20 @@ def draw_button(t: Texts, trained: Trained) -> None:
 
 
 def draw_all(t: Texts, trained: Trained) -> None:
-    """What was found out about all sentences, and the verdict."""
+    """The verdict, and what it was found out from."""
     is_running = running.is_active(EXAMINE)
     view = lesson.watch(t, EXAMINE, partial(examine.progress, t), has_stop=False)
     examined = examine.examined(view)
     if view is None or examined is None:
         lesson.found(t, *examine.known(t, trained), is_changing=is_running)
         return
+    lesson.found(t, *examine.found(t, examined, trained, view), is_changing=is_running)
     figure = examine.figure(t, examined.examination, shell.theme())
     lesson.plot(f"{EXAMINE}.figure", figure, t("sentiment.examine.alt"))
-    lesson.found(t, *examine.found(t, examined, trained, view), is_changing=is_running)
     st.table(examine.effects(t, examined.examination))
     st.table(examine.agreements(t, examined.examination))
-    st.markdown(small(examine.rules(t)))
+    with st.expander(t("sentiment.examine.rules_title"), icon=":material/rule:"):
+        st.markdown(examine.rules(t))
 
 
 def choose_sentence(t: Texts, trained: Trained) -> examine.Witness | None:

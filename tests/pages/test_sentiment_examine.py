@@ -51,6 +51,17 @@ def tables(app):
     return [table.value.to_dict("list") for table in app.test.table]
 
 
+def place(within, kind):
+    """Where the only block of this kind stands, by which a browser knows it again."""
+    for index, child in getattr(within, "children", {}).items():
+        if child.type == kind:
+            return [index]
+        further = place(child, kind)
+        if further:
+            return [index, *further]
+    return []
+
+
 def test_without_a_trained_model_there_is_nothing_yet():
     app = App("sentiment").set("sentiment.step", "examine")
 
@@ -72,7 +83,12 @@ def test_a_press_examines_the_chosen_model(language):
     assert tables(app) == [step.effects(app.t, e), step.agreements(app.t, e)]
     for sentence in step.found(app.t, expected, trained(), job(app, EXAMINE)):
         assert sentence in said(app)
-    assert any(step.rules(app.t) in each.value for each in app.test.markdown)
+    (rules,) = app.test.expander
+    assert rules.label == app.t("sentiment.examine.rules_title")
+    assert [each.value for each in rules.markdown] == [step.rules(app.t)]
+    kinds = [element.type for element in app.test.main]
+    places = [kinds.index(kind) for kind in ("info", "plotly_chart", "table", "expander")]
+    assert places == sorted(places)  # the verdict first
 
 
 def test_a_model_without_attention_is_said_to_have_nothing_to_examine():
@@ -130,12 +146,14 @@ def test_an_examination_that_is_stopped_keeps_what_it_has(monkeypatch):
     ]
     assert not app.test.info  # a screen reader would read it at every look
     assert tables(app)
+    rules = place(app.test.main, "expander")
 
     finished(app.press(app.t("job.stop")), EXAMINE)
 
     app.assert_calm()
     assert app.t("sentiment.examine.stopped", n=40) in said(app)
     assert "So far 16 validation sentences" in said(app)
+    assert place(app.test.main, "expander") == rules != []  # else it would close while it is read
 
 
 @every_language
