@@ -176,6 +176,24 @@ def architecture(kind: "Kind", setting: Setting) -> "Architecture":
     return replace(made_of, pooling=pooling)
 
 
+# --- numbers
+
+
+def percent(t: Texts, share: float) -> str:
+    """An accuracy or another share, as every step of this lesson writes it."""
+    return t("sentiment.percent", share=_tenths(100 * share))
+
+
+def points(t: Texts, gap: float) -> str:
+    """A difference of accuracies, with its sign: 1.5 between 50 % and 51.5 %."""
+    number = _tenths(100 * gap)
+    return t("sentiment.points", gap=f"+{number}" if float(f"{100 * gap:.1f}") > 0 else number)
+
+
+def _tenths(value: float) -> str:
+    return f"{round(value, 1) + 0.0:.1f}".replace("-", "−")
+
+
 # --- training as a job
 
 

@@ -13,7 +13,7 @@ from playground import charts
 from playground.charts import Chart, Line
 from playground.figures import Figure
 from playground.jobs import Tell, View, Work
-from playground.lessons.sentiment import Trained, names
+from playground.lessons.sentiment import Trained, names, percent
 from playground.numerals import short
 from playground.palette import Theme
 from playground.texts import Texts, escaped
@@ -157,8 +157,8 @@ def effects(t: Texts, of: "Examination") -> dict[str, list[str]]:
             *(_changed(t, effect, n) for _, effect in own),
         ],
         t("sentiment.examine.right"): [
-            _of_hundred(t, of.accuracy),
-            *(_of_hundred(t, float(effect.right.mean())) for _, effect in own),
+            percent(t, of.accuracy),
+            *(percent(t, float(effect.right.mean())) for _, effect in own),
         ],
         t("sentiment.examine.moved"): [
             _NOTHING,
@@ -203,9 +203,9 @@ def _changed(t: Texts, effect: "Effect", n: int) -> str:
         "sentiment.examine.changed_of",
         count=_tenths(effect.n_flipped),
         n=n,
-        share=_percent(effect.share),
-        lower=_percent(effect.interval.lower),
-        upper=_percent(effect.interval.upper),
+        share=percent(t, effect.share),
+        lower=percent(t, effect.interval.lower),
+        upper=percent(t, effect.interval.upper),
     )
 
 
@@ -238,17 +238,21 @@ def found(t: Texts, of: Examined, trained: Trained, view: View) -> list[str]:
     return said
 
 
-def rules(t: Texts) -> str:
+def rules(t: Texts) -> list[str]:
     """How a verdict comes about, with its limits."""
     from attention_core.neural.sentiment import verdict as v
 
-    return t(
-        "sentiment.examine.rules",
-        flipped=_percent(v.LEAST_FLIPPED),
-        moved=short(v.LEAST_MOVED),
-        tau=short(v.LEAST_TAU),
-        fewest=v.FEWEST,
-    )
+    flipped = t("sentiment.percent", share=f"{100 * v.LEAST_FLIPPED:g}")
+    return [
+        t("sentiment.examine.rule_answers", fewest=v.FEWEST),
+        t("sentiment.examine.rule_needs", flipped=flipped),
+        t("sentiment.examine.rule_points", moved=short(v.LEAST_MOVED)),
+        t("sentiment.examine.rule_agrees", tau=short(v.LEAST_TAU)),
+        t("sentiment.examine.rule_verdict"),
+        t("sentiment.examine.rule_measures"),
+        t("sentiment.examine.rule_limits"),
+        t("sentiment.examine.rule_sources"),
+    ]
 
 
 def _judged(t: Texts, name: str, of: Examined) -> list[str]:
@@ -476,14 +480,6 @@ def _tau(t: Texts, value: float) -> str:
     return f"{value + 0.0:.2f}".replace("-0.00", "0.00").replace("-", "−")
 
 
-def _percent(share: float) -> str:
-    return _tenths(100 * share)
-
-
 def _tenths(value: float) -> str:
-    """With one decimal, where that is not 0: more of a count, or of a share of it, is noise."""
+    """With one decimal, where that is not 0: more of a count is noise."""
     return f"{value:.1f}".removesuffix(".0")
-
-
-def _of_hundred(t: Texts, share: float) -> str:
-    return t("sentiment.examine.percent", share=_percent(share))

@@ -13,7 +13,7 @@ from playground import narrate
 from playground.charts import Chart, Line, Map, Panel, figure
 from playground.exhibit import Exhibit
 from playground.figures import Figure
-from playground.lessons.sentiment import Trained
+from playground.lessons.sentiment import Trained, percent
 from playground.numerals import short, size
 from playground.palette import Theme
 from playground.pipeline import Matrix
@@ -598,7 +598,7 @@ def _adds(t: Texts, look: Look) -> list[str]:
 def _accuracy(t: Texts, look: Look) -> str:
     epoch, count = look.epoch, len(look.corpus.validation)
     if not count:
-        return t("sentiment.look.claimed", share=short(100 * epoch.accuracy))
+        return t("sentiment.look.claimed", share=percent(t, epoch.accuracy))
     key = "sentiment.look.untrained" if epoch.number == 0 else "sentiment.look.reached"
     return t(key, right=round(epoch.accuracy * count), count=count)
 

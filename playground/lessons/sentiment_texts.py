@@ -242,7 +242,7 @@ def counts(t: Texts, corpus: "Corpus") -> dict[str, list[str]]:
     return {
         t("sentiment.texts.part"): [t("sentiment.texts.train"), t("sentiment.texts.validation")],
         t("sentiment.texts.number"): [f"{each.n_sentences:,}" for each in both],
-        t("sentiment.texts.share"): [f"{each.share_positive:.1%}" for each in both],
+        t("sentiment.texts.share"): [sentiment.percent(t, each.share_positive) for each in both],
         t("sentiment.texts.lengths"): [
             f"{each.shortest} – {short(each.mean)} – {each.longest}" for each in both
         ],

@@ -54,10 +54,11 @@ def draw_all(t: Texts, trained: Trained) -> None:
         return
     figure = examine.figure(t, examined.examination, shell.theme())
     lesson.plot(f"{EXAMINE}.figure", figure, t("sentiment.examine.alt"))
-    lesson.found(t, *examine.found(t, examined, trained, view), is_changing=is_running)
+    said = examine.found(t, examined, trained, view)
+    lesson.found(t, *said, is_list=True, is_changing=is_running)
     st.table(examine.effects(t, examined.examination))
     st.table(examine.agreements(t, examined.examination))
-    st.markdown(small(examine.rules(t)))
+    st.markdown("\n".join(f"- {small(rule)}" for rule in examine.rules(t)))
 
 
 def choose_sentence(t: Texts, trained: Trained) -> examine.Witness | None:
@@ -78,7 +79,7 @@ def draw_one(t: Texts, witness: examine.Witness | None) -> None:
         return
     figure = examine.bars(t, witness, shell.theme())
     lesson.plot(f"{EXAMINE}.bars", figure, t("sentiment.examine.one_alt"))
-    lesson.found(t, *examine.of_one(t, witness))
+    lesson.found(t, *examine.of_one(t, witness), is_list=True)
 
 
 def begin(trained: Trained) -> None:

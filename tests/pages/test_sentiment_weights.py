@@ -130,7 +130,7 @@ def test_a_model_without_its_sentences_is_looked_at_but_not_tried():
 
     app.assert_calm()
     (info,) = app.test.info
-    assert "that was not checked" in info.value
+    assert "this was not checked" in info.value
     app.set("sentiment.step", "look")
     app.assert_calm()
     assert app.t("sentiment.look.first") in [each.value for each in app.test.text_area]

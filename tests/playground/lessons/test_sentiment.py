@@ -266,3 +266,26 @@ def test_at_the_end_no_time_is_left():
 
     assert training_of(runs, [1.0] * 4).left == 0
     assert seconds_left([training_of(runs, [1.0] * 4)] * 2) == 0
+
+
+# --- numbers
+
+
+@pytest.mark.parametrize(
+    ("share", "en", "zh"),
+    [
+        (0.5394, "53.9\u00a0%", "53.9%"),
+        (1.0, "100.0\u00a0%", "100.0%"),
+        (0.0, "0.0\u00a0%", "0.0%"),
+    ],
+)
+def test_an_accuracy_is_written_in_one_way(share, en, zh):
+    assert [sentiment.percent(Texts(language), share) for language in ("en", "zh")] == [en, zh]
+
+
+@pytest.mark.parametrize(
+    ("gap", "told"),
+    [(0.159, "+15.9"), (-0.461, "−46.1"), (0.0, "0.0"), (0.0004, "0.0"), (-0.0004, "0.0")],
+)
+def test_a_difference_of_accuracies_has_its_sign(gap, told):
+    assert sentiment.points(Texts("en"), gap) == f"{told}\u00a0percentage points"
