@@ -231,7 +231,7 @@ def charts(
         Chart(
             t("sentiment.train.accuracy_chart"),
             epoch,
-            t("sentiment.train.accuracy_axis"),
+            "",
             [*of_epochs("accuracy", times=100), shown],
             x_range=(0, n_epochs),
         ),

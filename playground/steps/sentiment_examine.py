@@ -8,7 +8,7 @@ from playground import lesson, running, session, shell
 from playground.lessons import sentiment_examine as examine
 from playground.lessons.sentiment import Trained
 from playground.steps import sentiment
-from playground.texts import Texts, small
+from playground.texts import Texts
 
 EXAMINE = "sentiment.examine"  # the step, and the job that it shows
 
@@ -58,7 +58,8 @@ def draw_all(t: Texts, trained: Trained) -> None:
     lesson.found(t, *said, is_list=True, is_changing=is_running)
     st.table(examine.effects(t, examined.examination))
     st.table(examine.agreements(t, examined.examination))
-    st.markdown("\n".join(f"- {small(rule)}" for rule in examine.rules(t)))
+    with st.expander(t("sentiment.examine.rules_title"), icon=":material/rule:"):
+        st.markdown("\n".join(f"- {rule}" for rule in examine.rules(t)))
 
 
 def choose_sentence(t: Texts, trained: Trained) -> examine.Witness | None:
