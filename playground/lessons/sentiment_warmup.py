@@ -1,5 +1,6 @@
 """What the step "warmup" shows: the same model trained with and without warm-up, side by side."""
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -265,5 +266,11 @@ def _difference(t: Texts, pair: Pair, with_warmup: Result, without: Result) -> s
 
 def _norms(t: Texts, pair: Pair) -> str:
     """The largest gradient of each."""
-    with_warmup, without = (short(max(max(run.norms) for run in each.runs)) for each in pair.both)
+
+    def largest(training: Training) -> str:
+        # A run that was stopped before its first step has none, and NaN is no size.
+        norms = (norm for run in training.runs for norm in run.norms)
+        return short(max(norm for norm in norms if not math.isnan(norm)))
+
+    with_warmup, without = map(largest, pair.both)
     return t("sentiment.warmup.norms", with_warmup=with_warmup, without=without)
