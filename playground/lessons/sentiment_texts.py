@@ -149,6 +149,7 @@ def refusal(t: Texts, fields: dict[str, Any]) -> str:
             "sentiment.texts.bad_size", count=f"{count:,}", most=f"{MOST_CHARACTERS:,}"
         ),
         "rows": lambda: t("sentiment.texts.bad_rows", most=f"{count:,}"),
+        "long": lambda: t("sentiment.texts.bad_long", line=line, most=f"{count:,}"),
         "quotes": lambda: t("sentiment.texts.bad_quotes", line=line),
         "columns": lambda: t("sentiment.texts.bad_columns", line=line, count=count, wanted=value),
         "text": lambda: t("sentiment.texts.bad_text", line=line),
