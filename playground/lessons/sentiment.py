@@ -1,8 +1,9 @@
 """What all steps of the lesson on trained attention share: the sentences, and what was trained."""
 
+import hashlib
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -75,8 +76,9 @@ class Training:
 
     @property
     def nbytes(self) -> int:
-        """About as many bytes as it takes."""
-        return sum(run.nbytes for run in self.runs)
+        """About as many bytes as it takes, with its sentences and the table they come from."""
+        of_sentences = self.corpus.nbytes + getattr(self.plan.source, "nbytes", 0)
+        return sum(run.nbytes for run in self.runs) + of_sentences
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -203,7 +205,7 @@ class Course:
 
         # The later steps look at the epochs of the first seed.
         keeps_states = self._keeps_states and seed == plan.seeds[0]
-        key = (plan.source, made_of, plan.recipe, seed, keeps_states)
+        key = (_named(plan.source), made_of, plan.recipe, seed, keeps_states)
         run = _RUNS.get(key)
         if run is not None:
             self.training = self._with(before, run, 0.0)
@@ -219,6 +221,16 @@ class Course:
             seconds=time.monotonic() - self._began,
             spent=(*before.spent, spent),
         )
+
+
+def _named(source: "Source") -> Hashable:
+    """What tells it from other sources and takes little room, where a table takes megabytes."""
+    from attention_core.neural.sentiment.table import Table
+
+    if not isinstance(source, Table):
+        return source
+    whole = source.text.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(whole).digest(), source.how, source.seed
 
 
 def work(plan: Plan) -> Work:

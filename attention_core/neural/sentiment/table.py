@@ -103,6 +103,11 @@ class Table:
         if self.how not in WAYS:
             raise ChoiceError("how", self.how, WAYS)
 
+    @property
+    def nbytes(self) -> int:
+        """As many as its text takes."""
+        return sys.getsizeof(self.text)
+
     def corpus(self) -> Corpus:
         """Its texts; a quarter of them is not learnt from.
 

@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 
 from attention_core.neural.sentiment.model import Architecture
+from attention_core.neural.sentiment.table import Table
 from attention_core.neural.sentiment.training import Recipe, Run, train
 from playground.lessons import sentiment
 from playground.lessons.sentiment import Course, Plan, Training, seconds_left
 from playground.shelf import Shelf
 from playground.texts import Texts
+from tests.attention_core.neural.sentiment.test_table import lines
 from tests.sentiment import ARCHITECTURES, SOURCES
 
 EN = Texts("en")
@@ -156,7 +158,35 @@ def test_the_epochs_of_the_first_seed_alone_are_kept():
     training = trained(PLAN)
 
     assert [len(run.states) for run in training.runs] == [3, 3, 1, 1]
-    assert training.nbytes == sum(run.nbytes for run in training.runs) > 0
+    of_runs = sum(run.nbytes for run in training.runs)
+    assert training.nbytes == of_runs + training.corpus.nbytes
+    assert min(of_runs, training.corpus.nbytes) > 0
+
+
+def test_a_training_counts_the_table_that_it_comes_from():
+    table = Table(lines(400) + " " * 100_000)
+    plan = Plan(table, ARCHITECTURES[:1], replace(RECIPE, n_epochs=1), (0,))
+
+    training = trained(plan)
+
+    assert training.nbytes > table.nbytes > len(table.text) > 100_000
+    texts = sum(len(each.text) for each in (*training.corpus.train, *training.corpus.validation))
+    assert training.corpus.nbytes > texts
+
+
+def test_what_tells_a_run_from_others_holds_no_table(shelf):
+    table = Table(lines(40))
+    plan = Plan(table, ARCHITECTURES[:1], replace(RECIPE, n_epochs=1), (0,))
+    first = trained(plan)
+
+    assert trained(plan).runs[0] is first.runs[0]
+    assert trained(replace(plan, source=Table(lines(41)))).runs[0] is not first.runs[0]
+    assert (
+        trained(replace(plan, source=replace(table, how="characters"))).runs[0]
+        is not (first.runs[0])
+    )
+    assert len(shelf) == 3
+    assert not any(isinstance(part, Table) for key in shelf._kept for part in key)
 
 
 def test_it_tells_how_far_all_runs_are():
