@@ -116,6 +116,25 @@ def test_long_sentences_are_read_less_often_unless_that_is_set():
     assert sentiment.recipe(lambda key, default: both.get(key, default)).n_epochs == 12
 
 
+@pytest.mark.parametrize(
+    ("n_texts", "n_words", "n_epochs"),
+    [(40, 3, 8), (2_800, 50, 8), (3_100, 50, 6), (20_000, 28, 2), (20_000, 58, 1)],
+)
+def test_of_a_large_table_fewer_epochs_are_asked_for(n_texts, n_words, n_epochs):
+    # Each text has two tokens more, of which one tells it from the others.
+    table = lines(n_texts, form="w " * n_words + "no {i},{label}\n")
+    given = {"sentiment.texts.source": "own", "sentiment.texts.table": table}
+
+    assert sentiment.n_epochs(lambda key, default: given.get(key, default)) == n_epochs
+
+
+def test_a_table_that_cannot_be_used_and_the_example_ask_for_the_usual_epochs():
+    given = {"sentiment.texts.source": "own", "sentiment.texts.table": "a,1"}
+
+    assert sentiment.n_epochs(lambda key, default: given.get(key, default)) == 8
+    assert sentiment.n_epochs(of_source("own")) == 8
+
+
 def test_the_values_at_first_can_be_set():
     for choices, first in (
         (sentiment.SEEDS, sentiment.N_SEEDS),
