@@ -189,8 +189,13 @@ def agreements(t: Texts, of: "Examination") -> dict[str, list[str]]:
             )
             for _, agreement in own
         ],
-        t("sentiment.examine.undefined"): [str(agreement.n_undefined) for _, agreement in own],
+        t("sentiment.examine.undefined"): [_undefined(of, agreement) for _, agreement in own],
     }
+
+
+def _undefined(of: "Examination", agreement: "Agreement") -> str:
+    """Of how many sentences, of which each may have several orders, as those by chance do."""
+    return str(agreement.n_undefined * len(of.statements) // len(agreement.taus))
 
 
 def _spread(of: "Agreement") -> list[float]:

@@ -367,3 +367,11 @@ def test_sentences_of_one_token_are_not_promised_and_at_the_end_that_is_told():
     assert step.examined(view) is examined
     n = len(of.corpus.validation)
     assert step.found(EN, examined, of, view) == [EN("sentiment.examine.too_short", n=n)]
+
+
+def test_sentences_without_an_order_are_counted_once_however_many_orders_are_drawn():
+    made = examine(planted.explained(), [[2, 2]] * 40, [0, 1] * 20)  # the same word twice
+
+    counts = step.agreements(EN, made)[EN("sentiment.examine.undefined")]
+    with_occlusion = [counts[0], *counts[2:]]
+    assert with_occlusion == ["40"] * 3
