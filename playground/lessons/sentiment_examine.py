@@ -95,9 +95,11 @@ def work(trained: Trained) -> Work:
 
 
 def examined(view: View | None) -> Examined | None:
-    """What a job has found so far, if that is anything."""
+    """What a job has found so far, if that is anything; at its end that may be nothing."""
     found: Examined | None = view.latest if view else None
-    return found if found and found.examination.statements else None
+    if found is None or found.examination.statements or found.examination.is_whole:
+        return found
+    return None
 
 
 def progress(t: Texts, so_far: Examined) -> str:
@@ -187,8 +189,13 @@ def agreements(t: Texts, of: "Examination") -> dict[str, list[str]]:
             )
             for _, agreement in own
         ],
-        t("sentiment.examine.undefined"): [str(agreement.n_undefined) for _, agreement in own],
+        t("sentiment.examine.undefined"): [_undefined(of, agreement) for _, agreement in own],
     }
+
+
+def _undefined(of: "Examination", agreement: "Agreement") -> str:
+    """Of how many sentences, of which each may have several orders, as those by chance do."""
+    return str(agreement.n_undefined * len(of.statements) // len(agreement.taus))
 
 
 def _spread(of: "Agreement") -> list[float]:
@@ -214,13 +221,14 @@ def _changed(t: Texts, effect: "Effect", n: int) -> str:
 
 def known(t: Texts, trained: Trained) -> list[str]:
     """What is certain before anything was measured."""
-    asked = trained.corpus.validation[:MOST]
+    lengths = [len(example.tokens) for example in trained.corpus.validation[:MOST]]
+    asked = [length for length in lengths if length > 1]
     return [
         t("sentiment.examine.nothing_yet", button=t("sentiment.examine.start")),
         t(
             "sentiment.examine.known",
             n=len(asked),
-            readings=f"{sum(len(example.tokens) for example in asked):,}",
+            readings=f"{sum(asked):,}",
         ),
     ]
 
@@ -228,10 +236,12 @@ def known(t: Texts, trained: Trained) -> list[str]:
 def found(t: Texts, of: Examined, trained: Trained, view: View) -> list[str]:
     """The verdict and what it follows from, or that there is nothing to examine."""
     name, e = names(t)[of.kind], of.examination
-    said = _judged(t, name, of) if e.has_attention else _without_attention(t, name, e)
+    said = []
+    if e.statements:
+        said = _judged(t, name, of) if e.has_attention else _without_attention(t, name, e)
     if e.n_too_short:
         said.append(t("sentiment.examine.too_short", n=e.n_too_short))
-    if not view.is_active and len(e.statements) + e.n_too_short < e.n_sentences:
+    if not (view.is_active or e.is_whole):
         said.append(t("sentiment.examine.stopped", n=e.n_sentences))
     if identity(trained) != of.identity:
         said.append(t("sentiment.examine.other", name=name))

@@ -52,6 +52,9 @@ def draw_all(t: Texts, trained: Trained) -> None:
     if view is None or examined is None:
         lesson.found(t, *examine.known(t, trained), is_changing=is_running)
         return
+    if not examined.examination.statements:
+        lesson.found(t, *examine.found(t, examined, trained, view))
+        return
     figure = examine.figure(t, examined.examination, shell.theme())
     lesson.plot(f"{EXAMINE}.figure", figure, t("sentiment.examine.alt"))
     said = examine.found(t, examined, trained, view)

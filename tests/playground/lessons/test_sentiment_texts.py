@@ -138,6 +138,7 @@ REFUSED = [
     (b"\xff\xfe", "sentiment.texts.bad_encoding", {}),
     ("a" * 4_000_001, "sentiment.texts.bad_size", {"count": "4,000,001", "most": "4,000,000"}),
     ("a,1\n" * 20_001, "sentiment.texts.bad_rows", {"most": "20,000"}),
+    ("a,1\n" + "b" * 140_000, "sentiment.texts.bad_long", {"line": 2, "most": "131,072"}),
     ('a,1\n"b,0\n', "sentiment.texts.bad_quotes", {"line": 2}),
     ("a,1\nb\n", "sentiment.texts.bad_columns", {"line": 2, "count": 1, "wanted": "2"}),
     ("a,1\n ,0\n", "sentiment.texts.bad_text", {"line": 2}),

@@ -1,5 +1,6 @@
 """The step "warmup": the same runs with warm-up and without, and what that changed."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -129,7 +130,7 @@ def test_both_are_trained_seed_by_seed_as_the_core_does():
         assert [run.losses for run in training.runs] == [run.losses for run in expected]
     assert pair.plans == plans
     assert pair.done == 1.0
-    assert pair.nbytes == sum(run.nbytes for each in pair.both for run in each.runs)
+    assert pair.nbytes == sum(each.nbytes for each in pair.both)
     dones = [done for done, _ in told]
     assert dones == sorted(dones)
     assert all(done == shown.done for done, shown in told)
