@@ -1,6 +1,5 @@
 """What the step "warmup" shows: the same model trained with and without warm-up, side by side."""
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite

@@ -290,3 +290,27 @@ def test_the_largest_gradient_is_that_of_steps_whose_gradient_is_a_number():
     ]
 
     assert numbers(norms) == [0.5, 9]
+
+
+def test_at_each_moment_at_which_it_can_be_stopped_there_is_something_to_say():
+    plans, moments = plans_of(recipe=replace(RECIPE, n_epochs=1)), []
+
+    sentiment_warmup.work(plans)(lambda done, shown: moments.append(shown))
+
+    # The last runs begin while others have come to their end.
+    assert any(not run.norms for pair in moments for each in pair.both for run in each.runs[1:])
+    for pair in moments:
+        for is_active in (True, False):
+            sentiment_warmup.table(EN, pair, is_active=is_active)
+        sentiment_warmup.found(EN, pair, plans)
+
+
+def test_a_gradient_that_is_no_number_is_not_the_largest():
+    pair = pair_of((0.9, 0.8), (0.9, 0.8))
+    lost = replace(pair.without.runs[0], norms=(math.nan, 3.0, math.nan))
+    without = replace(pair.without, runs=(lost, *pair.without.runs[1:]))
+
+    said = " ".join(sentiment_warmup.found(EN, replace(pair, without=without), None))
+
+    assert "nan" not in said
+    assert "3 without" in said
