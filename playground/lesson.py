@@ -173,6 +173,21 @@ def watch(
         The job as it is now, if it was started.
     """
     job = running.job(name)
+    # A place of its own: what follows stays what it is to Streamlit when a job begins or ends, or
+    # a section that a learner has opened below would be closed and lose the focus.
+    with st.container():
+        _draw_job(t, name, job, said, has_stop=has_stop)
+    return job
+
+
+def _draw_job(
+    t: Texts,
+    name: str,
+    job: View | None,
+    said: Callable[[Any], str] | None,
+    *,
+    has_stop: bool,
+) -> None:
     if job is not None and job.is_active:
         with st.container(horizontal=True, vertical_alignment="center"):
             if has_stop:
@@ -185,7 +200,6 @@ def watch(
             st.progress(job.done, text=text)
     elif job is not None and job.status == "failed":
         st.error(t("job.failed"), icon=":material/healing:")
-    return job
 
 
 # --- what needs PyTorch

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MOST = 400  # validation sentences that are examined: a few seconds
 _SEED = 0  # of the shuffles
 _BINS = np.linspace(-1, 1, 11)  # of τ
-_MORE_LEGEND = 48  # pixels: its names are long, so that it takes three lines on a phone
+_MORE_LEGEND = 80  # pixels: its names are long, so that it takes four lines on a phone
 _BETWEEN = 0.3  # tokens, as a share of the width of each
 
 

@@ -207,11 +207,7 @@ def charts(
         _CHANCE_COLOUR,
         "dashed",
     )
-    step, epoch, loss = (
-        t("sentiment.train.steps", count=every),
-        t("sentiment.train.epoch"),
-        t("sentiment.train.loss"),
-    )
+    step, epoch = t("sentiment.train.steps", count=every), t("sentiment.train.epoch")
 
     def of_steps(values: "Callable[[Run], Sequence[float]]") -> list[Line]:
         return [Line(name, *thinned(values(run), every), colour) for name, colour, run in runs]
@@ -227,6 +223,7 @@ def charts(
             for name, colour, run in runs
         ]
 
+    # On a phone the title of an axis fits beside the left panels alone.
     return [
         Chart(
             t("sentiment.train.accuracy_chart"),
@@ -238,16 +235,9 @@ def charts(
         Chart(
             t("sentiment.train.validation_chart"),
             epoch,
-            loss,
+            "",
             of_epochs("validation_loss"),
             x_range=(0, n_epochs),
-        ),
-        Chart(
-            t("sentiment.train.loss_chart"),
-            step,
-            loss,
-            of_steps(lambda run: run.losses),
-            x_range=(0, n_steps),
         ),
         Chart(
             t("sentiment.train.norm_chart"),
@@ -255,6 +245,13 @@ def charts(
             t("sentiment.train.norm"),
             of_steps(lambda run: run.norms),
             is_y_log=True,
+            x_range=(0, n_steps),
+        ),
+        Chart(
+            t("sentiment.train.loss_chart"),
+            step,
+            "",
+            of_steps(lambda run: run.losses),
             x_range=(0, n_steps),
         ),
     ]

@@ -177,7 +177,7 @@ def curves(t: Texts, pair: Pair, theme: Theme) -> Figure:
         for colour, (label, each) in enumerate(zip(_labels(t, pair), pair.both, strict=True))
         for run in each.runs
     ]
-    accuracy, _, loss, norm = sentiment_train.charts(t, pair.without.corpus.validation, runs)
+    accuracy, _, norm, loss = sentiment_train.charts(t, pair.without.corpus.validation, runs)
     return figure([accuracy, loss, norm, _rates(t, runs)], theme)
 
 
@@ -194,12 +194,8 @@ def _rates(t: Texts, runs: "Sequence[tuple[str, int, Run]]") -> Chart:
         Line(name, range(1, len(run.rates) + 1, every), run.rates[::every], colour)
         for name, colour, run in runs
     ]
-    title, step, rate = (
-        t("sentiment.warmup.rate_chart"),
-        t("sentiment.train.step"),
-        t("sentiment.warmup.rate"),
-    )
-    return Chart(title, step, rate, lines, x_range=(0, n_steps))
+    title, step = t("sentiment.warmup.rate_chart"), t("sentiment.train.step")
+    return Chart(title, step, "", lines, x_range=(0, n_steps))
 
 
 # --- sentences

@@ -31,20 +31,14 @@ def table(t: Texts, trained: Trained) -> dict[str, list[str]]:
     return {
         t("sentiment.weights.name"): [*(f"`{name}`" for name in state), t("sentiment.weights.all")],
         t("sentiment.weights.meaning"): [*(meaning(t, name) for name in state), ""],
-        t("sentiment.weights.shape"): [*(_shape(value) for value in state.values()), ""],
-        t("sentiment.weights.count"): [
-            *(f"{value.numel():,}" for value in state.values()),
-            f"{of_all:,}",
-        ],
-        t("sentiment.weights.bytes"): [
-            *(f"{value.nbytes:,}" for value in state.values()),
-            f"{_n_bytes(trained):,}",
-        ],
+        t("sentiment.weights.count"): [*map(_count, state.values()), f"{of_all:,}"],
     }
 
 
-def _shape(value: "Tensor") -> str:
-    return "\u00a0×\u00a0".join(map(str, value.shape))
+def _count(value: "Tensor") -> str:
+    """From its shape, if that is more than one number."""
+    shape = "\u00a0×\u00a0".join(map(str, value.shape))
+    return f"{shape} = {value.numel():,}" if value.dim() > 1 else shape
 
 
 def _n_bytes(trained: Trained) -> int:

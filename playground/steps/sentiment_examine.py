@@ -45,20 +45,19 @@ def draw_button(t: Texts, trained: Trained) -> None:
 
 
 def draw_all(t: Texts, trained: Trained) -> None:
-    """What was found out about all sentences, and the verdict."""
+    """The verdict, and what it was found out from."""
     is_running = running.is_active(EXAMINE)
     view = lesson.watch(t, EXAMINE, partial(examine.progress, t), has_stop=False)
     examined = examine.examined(view)
     if view is None or examined is None:
         lesson.found(t, *examine.known(t, trained), is_changing=is_running)
         return
+    said = examine.found(t, examined, trained, view)
+    lesson.found(t, *said, is_list=True, is_changing=is_running)
     if not examined.examination.statements:
-        lesson.found(t, *examine.found(t, examined, trained, view))
         return
     figure = examine.figure(t, examined.examination, shell.theme())
     lesson.plot(f"{EXAMINE}.figure", figure, t("sentiment.examine.alt"))
-    said = examine.found(t, examined, trained, view)
-    lesson.found(t, *said, is_list=True, is_changing=is_running)
     st.table(examine.effects(t, examined.examination))
     st.table(examine.agreements(t, examined.examination))
     with st.expander(t("sentiment.examine.rules_title"), icon=":material/rule:"):

@@ -61,7 +61,7 @@ def draw_another(t: Texts, kind: str, label: str, trained: Trained) -> None:
 
 
 def draw_look(t: Texts, look: Look) -> None:
-    """The answer, the board, what was found, the figure, and the way to the Playground."""
+    """The answer, the board, what was found, the way to the Playground, and the figure."""
     st.markdown(looks.verdict(t, look))
     head = looks.ALL_HEADS
     if look.n_heads > 1:
@@ -70,11 +70,11 @@ def draw_look(t: Texts, look: Look) -> None:
     if looks.is_on_board(look):
         lesson.show(t, looks.exhibit(t, look, head))
     lesson.found(t, *looks.found(t, look, head), is_list=True)
+    if look.n_heads:
+        draw_take(t, look)
     figure = looks.curves(t, look, head, shell.theme())
     if figure:
         lesson.plot(f"{LOOK}.curves", figure, looks.curves_alt(t, look))
-    if look.n_heads:
-        draw_take(t, look)
 
 
 def draw_take(t: Texts, look: Look) -> None:

@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from attention_core import Experiment, softmax_trace
 from playground import link
+from playground.exhibit import Exhibit
 from playground.pipeline import Matrix, pipeline
 
 READY = "[data-testid=stApp][data-test-script-state=notRunning]"
@@ -155,6 +156,16 @@ class Playground:
                 for column, number in enumerate(numbers):
                     text = shown[matrix.id][row][column]
                     assert reads_as(text, number), (matrix.id, row, column, text, number)
+
+    def assert_exhibits(self, exhibit: Exhibit) -> None:
+        """Every number on the board of a lesson is the one that this exhibit holds."""
+        self.settle()
+        shown = self.page.evaluate(_READ_BOARD)
+        assert list(shown) == [matrix.id for matrix in exhibit.matrices]
+        for matrix in exhibit.matrices:
+            for (row, column), number in np.ndenumerate(matrix.values):
+                text = shown[matrix.id][row][column]
+                assert reads_as(text, number), (matrix.id, row, column, text, number)
 
     def _assert_opened(self, opened: list[list[str]], matrices: dict[str, Matrix]) -> None:
         """The softmax that is opened up is that of one row, step by step."""

@@ -1,13 +1,11 @@
-"""A learner looks at a sentence, head by head, and takes it to the Playground."""
+"""A learner looks at a sentence, head by head."""
 
-import numpy as np
 from playwright.sync_api import Page, expect
 
-from attention_core import to_plain
 from playground.lessons import sentiment, sentiment_look, sentiment_weights
 from playground.texts import Texts
 from tests.browser.conftest import Server
-from tests.browser.driver import Playground, reads_as
+from tests.browser.driver import Playground
 from tests.sentiment import training
 
 EN = Texts("en")
@@ -29,13 +27,9 @@ def with_model(page: Page, server: Server) -> Playground:
     return playground
 
 
-def assert_board(playground: Playground, exhibit) -> None:
-    for matrix in exhibit.matrices:
-        for (row, column), number in np.ndenumerate(matrix.values):
-            assert reads_as(playground.text(matrix.id, row, column), number), matrix.id
-
-
-def test_a_sentence_is_typed_seen_and_taken_along(page: Page, server: Server):
+def test_each_head_stands_on_the_board_and_says_how_its_weights_come_about(
+    page: Page, server: Server
+):
     playground = with_model(page, server)
     looked = sentiment_look.look(sentiment.from_file(FILE), TEXT, 0)
 
@@ -44,17 +38,9 @@ def test_a_sentence_is_typed_seen_and_taken_along(page: Page, server: Server):
     with playground.one_run():
         field.press("Control+Enter")
     expect(page.get_by_test_id("stMain")).to_contain_text("probability 0.")
-    assert_board(playground, sentiment_look.exhibit(EN, looked, 0))
+    playground.assert_exhibits(sentiment_look.exhibit(EN, looked, 0))
     with playground.one_run():
         page.get_by_role("radiogroup", name="Head").get_by_role("radio", name="2").click()
-    assert_board(playground, sentiment_look.exhibit(EN, looked, 2))
+    playground.assert_exhibits(sentiment_look.exhibit(EN, looked, 2))
     playground.cell("look_weights", 1, 3).hover()
     expect(page.locator(".arithmetic")).to_contain_text("/ (e")
-
-    with playground.one_run():
-        page.get_by_role("button", name="Take this sentence to the Playground").click()
-    with playground.one_run():
-        page.get_by_role("link", name="See it on the Playground").click()
-    taken = sentiment_look.reduction(looked)
-    playground.assert_consistent()
-    assert to_plain(playground.experiment()) == to_plain(taken.experiment)

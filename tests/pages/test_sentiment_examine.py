@@ -51,6 +51,17 @@ def tables(app):
     return [table.value.to_dict("list") for table in app.test.table]
 
 
+def place(within, kind):
+    """Where the only block of this kind stands, by which a browser knows it again."""
+    for index, child in getattr(within, "children", {}).items():
+        if child.type == kind:
+            return [index]
+        further = place(child, kind)
+        if further:
+            return [index, *further]
+    return []
+
+
 def test_without_a_trained_model_there_is_nothing_yet():
     app = App("sentiment").set("sentiment.step", "examine")
 
@@ -72,8 +83,13 @@ def test_a_press_examines_the_chosen_model(language):
     assert tables(app) == [step.effects(app.t, e), step.agreements(app.t, e)]
     for sentence in step.found(app.t, expected, trained(), job(app, EXAMINE)):
         assert sentence in said(app)
-    (listed,) = [each.value for each in app.test.markdown if each.value.startswith("- ")]
-    assert all(rule in listed for rule in step.rules(app.t))
+    (rules,) = app.test.expander
+    assert rules.label == app.t("sentiment.examine.rules_title")
+    (listed,) = [each.value for each in rules.markdown]
+    assert listed.split("\n") == [f"- {rule}" for rule in step.rules(app.t)]
+    kinds = [element.type for element in app.test.main]
+    places = [kinds.index(kind) for kind in ("info", "plotly_chart", "table", "expander")]
+    assert places == sorted(places)  # the verdict first
 
 
 def test_a_model_without_attention_is_said_to_have_nothing_to_examine():
@@ -131,12 +147,14 @@ def test_an_examination_that_is_stopped_keeps_what_it_has(monkeypatch):
     ]
     assert not app.test.info  # a screen reader would read it at every look
     assert tables(app)
+    rules = place(app.test.main, "expander")
 
     finished(app.press(app.t("job.stop")), EXAMINE)
 
     app.assert_calm()
     assert app.t("sentiment.examine.stopped", n=40) in said(app)
     assert "Validation sentences asked about so far: 16." in said(app)
+    assert place(app.test.main, "expander") == rules != []  # else it would close while it is read
 
 
 @every_language

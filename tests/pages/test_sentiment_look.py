@@ -145,6 +145,9 @@ def test_the_sentence_goes_to_the_playground_and_can_be_taken_back():
     before = app.experiment
     taken = sentiment_look.reduction(look(TEXT))
     assert any(sentiment_look.take_told(app.t, taken) in each.value for each in app.test.markdown)
+    labels = [getattr(each, "label", each.type) for each in app.test.main]
+    way = [labels.index(each) for each in ("info", app.t("sentiment.look.take"), "plotly_chart")]
+    assert way == sorted(way)  # not below the figure, where nobody finds it
 
     app.press(app.t("sentiment.look.take"))
 

@@ -195,12 +195,12 @@ def test_the_curves_are_what_was_measured():
     assert accuracy[-1]["y"] == [50, 50]  # chance, from the first epoch to the last
     assert accuracy[-1]["x"] == [0, 3]
     for run, line, norm in zip(
-        found.runs, lines_of(figure, "y3"), lines_of(figure, "y4"), strict=True
+        found.runs, lines_of(figure, "y4"), lines_of(figure, "y3"), strict=True
     ):
         assert line["y"] == pytest.approx(run.losses, rel=1e-3)  # few steps: each is shown
         assert line["x"] == [*range(1, run.n_steps + 1)]
         assert norm["y"] == pytest.approx(run.norms, rel=1e-3)
-    assert figure["layout"]["yaxis4"]["type"] == "log"
+    assert figure["layout"]["yaxis3"]["type"] == "log"
 
 
 def test_each_model_has_one_colour_and_one_entry_in_the_legend():
@@ -211,6 +211,13 @@ def test_each_model_has_one_colour_and_one_entry_in_the_legend():
     colours = {(line["name"], line["line"]["color"]) for line in figure["data"]}
     assert len(colours) == 3  # with chance
     assert sum(line["showlegend"] for line in figure["data"]) == 3
+
+
+def test_no_title_of_an_axis_lies_over_the_panel_to_its_left_on_a_phone():
+    layout = sentiment_train.curves(EN, training_of({"bag": [0.5]}), "light")["layout"]
+
+    beside = [layout[f"yaxis{number}"]["title"]["text"] for number in ("", 2, 3, 4)]
+    assert beside == ["", "", EN("sentiment.train.norm"), ""]
 
 
 def test_long_runs_are_thinned_to_the_mean_of_some_steps():
@@ -243,8 +250,8 @@ def test_what_is_no_number_is_left_out():
 
     figure = sentiment_train.curves(EN, training_of({"lstm": [0]}, runs=[run]), "light")
 
-    assert lines_of(figure, "y3")[0]["y"] == [0.5, None]
-    assert lines_of(figure, "y4")[0]["y"] == [1.0, None]
+    assert lines_of(figure, "y4")[0]["y"] == [0.5, None]
+    assert lines_of(figure, "y3")[0]["y"] == [1.0, None]
 
 
 def test_nothing_but_a_beginning_can_be_drawn():
