@@ -86,6 +86,10 @@ class _Job:
         """That what it gave or told last takes, as far as that says so."""
         return int(getattr(self.shown if self.result is None else self.result, "nbytes", 0))
 
+    def give_up(self) -> None:
+        """It never began, and never will."""
+        self.status, self.work = "stopped", _nothing
+
 
 class Jobs:
     """All jobs of a process.
@@ -174,7 +178,7 @@ class Jobs:
             job.is_unwanted = True
             if job.status == "waiting":
                 self._waiting.remove(job)
-                job.status = "stopped"
+                job.give_up()
                 self._begin_waiting()  # it may have stood in the way of others
 
     def forget(self, owner: str, name: str) -> None:
@@ -188,7 +192,7 @@ class Jobs:
         with self._lock:
             self._is_closed = True
             while self._waiting:
-                self._waiting.popleft().status = "stopped"
+                self._waiting.popleft().give_up()
             threads = [*self._running.values()]
         deadline = time.monotonic() + _LEAVE
         for thread in threads:
@@ -248,7 +252,7 @@ class Jobs:
         while self._waiting and self._has_room() and not self._is_closed:
             job = self._waiting.popleft()
             if self._is_abandoned(job):
-                job.status = "stopped"
+                job.give_up()
                 continue
             job.status = "running"
             # A daemon, as Python would wait for any other before it lets `close` be called.
@@ -299,6 +303,7 @@ class Jobs:
             _log.exception("a job failed")
         with self._lock:
             job.status = status
+            job.work = _nothing  # it may hold on to much that nobody wants any more
             if status == "done":
                 job.done = 1.0
                 if job.key is not None:

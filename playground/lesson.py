@@ -123,16 +123,18 @@ def plot(key: str, figure: Figure, alt: str) -> None:
     st.plotly_chart(figure, key=key, theme=None, config=figures.config(), alt=alt)
 
 
-def found(t: Texts, *sentences: str, is_changing: bool = False) -> None:
+def found(t: Texts, *sentences: str, is_list: bool = False, is_changing: bool = False) -> None:
     """What was measured, in sentences made from the numbers.
 
     Args:
         t: The reader's language.
         sentences: What was measured.
+        is_list: Whether each after the first stands in a line of its own, where there are several.
         is_changing: Whether it changes by itself, as a job goes on. A screen reader reads aloud
             what changes in Streamlit's box, which nobody could follow twice a second.
     """
-    between = "" if t.language == "zh" else " "
+    is_list = is_list and len(sentences) > 2
+    between = "\n- " if is_list else "" if t.language == "zh" else " "
     said, icon = t("exhibit.found", what=between.join(sentences)), ":material/straighten:"
     if is_changing:
         st.container(border=True).markdown(f"{icon} {said}")

@@ -20,6 +20,7 @@ from playground.texts import LANGUAGES, Texts, escaped
 
 HEAD_START = 0.35  # seconds; measured in docs/decisions/0005
 
+_LONGEST_NAME = 80  # characters of a name in a message
 _MANY_MODULES = 200  # the app has some 900, PyTorch and its optimizers 1,600 more
 
 _ROUTED, _FAULTY = "is_routed", "faulty"
@@ -231,8 +232,11 @@ def phrase(t: Texts, error: str, fields: dict[str, object]) -> str:
 
     def word(name: str, value: object) -> str:
         # A field of a file is named as it stands there.
-        text = str(value) if name == "field" else t.get(f"quantity.{value}", str(value))
-        return escaped(text)
+        text = str(value)
+        if name != "field" and len(text) <= _LONGEST_NAME:
+            text = t.get(f"quantity.{text}", text)
+        # A file of some megabytes may be one name.
+        return escaped(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…")
 
     return t(f"error.{error}", **{name: word(name, value) for name, value in fields.items()})
 

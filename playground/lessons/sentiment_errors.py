@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from attention_core.intervals import Interval, of_share
-from playground.lessons.sentiment import Trained, names
+from playground.lessons.sentiment import Trained, names, percent
 from playground.numerals import short
 from playground.texts import Texts, escaped
 
@@ -72,7 +72,7 @@ def sureness(t: Texts, of: "Mistakes") -> dict[str, list[str]]:
     """How often the model is right where it is so sure."""
     return {
         t("sentiment.errors.sure"): [
-            t("sentiment.errors.from_to", lower=_percent(each.lower), upper=_percent(each.upper))
+            t("sentiment.errors.from_to", lower=_limit(each.lower), upper=_limit(each.upper))
             for each in of.bins
         ],
         t("sentiment.errors.right_of"): [
@@ -100,7 +100,8 @@ def found(t: Texts, trained: Trained, of: "Mistakes") -> list[str]:
     name = names(t)[trained.run.architecture.kind]
     n, n_wrong = len(of.answers), len(of.wrong)
     if not n_wrong:
-        said = [t("sentiment.errors.none", name=name, n=n, lower=_percent(of_share(n, n).lower))]
+        lower = percent(t, of_share(n, n).lower)
+        said = [t("sentiment.errors.none", name=name, n=n, lower=lower)]
     else:
         said = [_right(t, name, of)]
     return [*said, _positive(t, of), *_sure(t, of), *_shared(t, of)]
@@ -115,9 +116,9 @@ def _right(t: Texts, name: str, of: "Mistakes") -> str:
         name=name,
         right=n_right,
         n=n,
-        share=_percent(n_right / n),
-        lower=_percent(lower),
-        upper=_percent(upper),
+        share=percent(t, n_right / n),
+        lower=percent(t, lower),
+        upper=percent(t, upper),
     )
 
 
@@ -132,9 +133,9 @@ def _positive(t: Texts, of: "Mistakes") -> str:
         "sentiment.errors.precision",
         said=said,
         found=found,
-        precision=short(of.precision),
+        precision=percent(t, of.precision),
         positive=missed + found,
-        recall=short(of.recall),
+        recall=percent(t, of.recall),
     )
 
 
@@ -152,10 +153,10 @@ def _sure(t: Texts, of: "Mistakes") -> list[str]:
     return [
         t(
             key,
-            high_from=_percent(high.lower),
+            high_from=_limit(high.lower),
             high_right=high.n_right,
             high_n=high.n,
-            low_to=_percent(low.upper),
+            low_to=_limit(low.upper),
             low_right=low.n_right,
             low_n=low.n,
         )
@@ -206,20 +207,20 @@ def _trait(t: Texts, of: "Mistakes", trait: "Trait") -> str:
 
 
 def _share(t: Texts, count: int, n: int) -> str:
-    return t("sentiment.errors.share_of", count=count, n=n, share=_percent(count / n))
+    return t("sentiment.errors.share_of", count=count, n=n, share=percent(t, count / n))
 
 
 def _with_interval(t: Texts, count: int, n: int) -> str:
     if not n:
         return t("sentiment.errors.no_share")
-    lower, upper = (_percent(end) for end in of_share(count, n))
-    return t("sentiment.errors.interval", share=_percent(count / n), lower=lower, upper=upper)
+    lower, upper = (percent(t, end) for end in of_share(count, n))
+    return t("sentiment.errors.interval", share=percent(t, count / n), lower=lower, upper=upper)
 
 
 def _interval(of: "Bin") -> Interval:
     return of_share(of.n_right, of.n)
 
 
-def _percent(share: float) -> str:
-    """With one decimal, where that is not 0."""
-    return f"{100 * share:.1f}".removesuffix(".0")
+def _limit(share: float) -> str:
+    """Where a bin begins or ends, in hundredths."""
+    return f"{100 * share:g}"

@@ -13,7 +13,7 @@ from playground import charts
 from playground.charts import Chart, Line
 from playground.figures import Figure
 from playground.jobs import Tell, View, Work
-from playground.lessons.sentiment import Trained, names
+from playground.lessons.sentiment import Trained, names, percent
 from playground.numerals import short
 from playground.palette import Theme
 from playground.texts import Texts, escaped
@@ -95,9 +95,11 @@ def work(trained: Trained) -> Work:
 
 
 def examined(view: View | None) -> Examined | None:
-    """What a job has found so far, if that is anything."""
+    """What a job has found so far, if that is anything; at its end that may be nothing."""
     found: Examined | None = view.latest if view else None
-    return found if found and found.examination.statements else None
+    if found is None or found.examination.statements or found.examination.is_whole:
+        return found
+    return None
 
 
 def progress(t: Texts, so_far: Examined) -> str:
@@ -157,8 +159,8 @@ def effects(t: Texts, of: "Examination") -> dict[str, list[str]]:
             *(_changed(t, effect, n) for _, effect in own),
         ],
         t("sentiment.examine.right"): [
-            _of_hundred(t, of.accuracy),
-            *(_of_hundred(t, float(effect.right.mean())) for _, effect in own),
+            percent(t, of.accuracy),
+            *(percent(t, float(effect.right.mean())) for _, effect in own),
         ],
         t("sentiment.examine.moved"): [
             _NOTHING,
@@ -187,8 +189,13 @@ def agreements(t: Texts, of: "Examination") -> dict[str, list[str]]:
             )
             for _, agreement in own
         ],
-        t("sentiment.examine.undefined"): [str(agreement.n_undefined) for _, agreement in own],
+        t("sentiment.examine.undefined"): [_undefined(of, agreement) for _, agreement in own],
     }
+
+
+def _undefined(of: "Examination", agreement: "Agreement") -> str:
+    """Of how many sentences, of which each may have several orders, as those by chance do."""
+    return str(agreement.n_undefined * len(of.statements) // len(agreement.taus))
 
 
 def _spread(of: "Agreement") -> list[float]:
@@ -203,9 +210,9 @@ def _changed(t: Texts, effect: "Effect", n: int) -> str:
         "sentiment.examine.changed_of",
         count=_tenths(effect.n_flipped),
         n=n,
-        share=_percent(effect.share),
-        lower=_percent(effect.interval.lower),
-        upper=_percent(effect.interval.upper),
+        share=percent(t, effect.share),
+        lower=percent(t, effect.interval.lower),
+        upper=percent(t, effect.interval.upper),
     )
 
 
@@ -214,13 +221,14 @@ def _changed(t: Texts, effect: "Effect", n: int) -> str:
 
 def known(t: Texts, trained: Trained) -> list[str]:
     """What is certain before anything was measured."""
-    asked = trained.corpus.validation[:MOST]
+    lengths = [len(example.tokens) for example in trained.corpus.validation[:MOST]]
+    asked = [length for length in lengths if length > 1]
     return [
         t("sentiment.examine.nothing_yet", button=t("sentiment.examine.start")),
         t(
             "sentiment.examine.known",
             n=len(asked),
-            readings=f"{sum(len(example.tokens) for example in asked):,}",
+            readings=f"{sum(asked):,}",
         ),
     ]
 
@@ -228,27 +236,33 @@ def known(t: Texts, trained: Trained) -> list[str]:
 def found(t: Texts, of: Examined, trained: Trained, view: View) -> list[str]:
     """The verdict and what it follows from, or that there is nothing to examine."""
     name, e = names(t)[of.kind], of.examination
-    said = _judged(t, name, of) if e.has_attention else _without_attention(t, name, e)
+    said = []
+    if e.statements:
+        said = _judged(t, name, of) if e.has_attention else _without_attention(t, name, e)
     if e.n_too_short:
         said.append(t("sentiment.examine.too_short", n=e.n_too_short))
-    if not view.is_active and len(e.statements) + e.n_too_short < e.n_sentences:
+    if not (view.is_active or e.is_whole):
         said.append(t("sentiment.examine.stopped", n=e.n_sentences))
     if identity(trained) != of.identity:
         said.append(t("sentiment.examine.other", name=name))
     return said
 
 
-def rules(t: Texts) -> str:
+def rules(t: Texts) -> list[str]:
     """How a verdict comes about, with its limits."""
     from attention_core.neural.sentiment import verdict as v
 
-    return t(
-        "sentiment.examine.rules",
-        flipped=_percent(v.LEAST_FLIPPED),
-        moved=short(v.LEAST_MOVED),
-        tau=short(v.LEAST_TAU),
-        fewest=v.FEWEST,
-    )
+    flipped = t("sentiment.percent", share=f"{100 * v.LEAST_FLIPPED:g}")
+    return [
+        t("sentiment.examine.rule_answers", fewest=v.FEWEST),
+        t("sentiment.examine.rule_needs", flipped=flipped),
+        t("sentiment.examine.rule_points", moved=short(v.LEAST_MOVED)),
+        t("sentiment.examine.rule_agrees", tau=short(v.LEAST_TAU)),
+        t("sentiment.examine.rule_verdict"),
+        t("sentiment.examine.rule_measures"),
+        t("sentiment.examine.rule_limits"),
+        t("sentiment.examine.rule_sources"),
+    ]
 
 
 def _judged(t: Texts, name: str, of: Examined) -> list[str]:
@@ -476,14 +490,6 @@ def _tau(t: Texts, value: float) -> str:
     return f"{value + 0.0:.2f}".replace("-0.00", "0.00").replace("-", "−")
 
 
-def _percent(share: float) -> str:
-    return _tenths(100 * share)
-
-
 def _tenths(value: float) -> str:
-    """With one decimal, where that is not 0: more of a count, or of a share of it, is noise."""
+    """With one decimal, where that is not 0: more of a count is noise."""
     return f"{value:.1f}".removesuffix(".0")
-
-
-def _of_hundred(t: Texts, share: float) -> str:
-    return t("sentiment.examine.percent", share=_percent(share))

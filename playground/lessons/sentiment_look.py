@@ -13,7 +13,7 @@ from playground import narrate
 from playground.charts import Chart, Line, Map, Panel, figure
 from playground.exhibit import Exhibit
 from playground.figures import Figure
-from playground.lessons.sentiment import Trained
+from playground.lessons.sentiment import Trained, percent
 from playground.numerals import short, size
 from playground.palette import Theme
 from playground.pipeline import Matrix
@@ -95,7 +95,7 @@ def look(trained: Trained, text: str, index: int) -> Look | None:
     return _look(run, corpus, text, index) if corpus.read(text) else None
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)  # each may keep a whole run
 def _look(run: "Run", corpus: "Corpus", text: str, index: int) -> Look:
     from attention_core.neural.sentiment.corpus import UNKNOWN
     from attention_core.neural.sentiment.model import batch, contributions, projected
@@ -126,12 +126,14 @@ def _look(run: "Run", corpus: "Corpus", text: str, index: int) -> Look:
     )
 
 
-@lru_cache(maxsize=32)
-def _model(run: "Run", index: int) -> "TextClassifier":
+def _made(run: "Run", index: int) -> "TextClassifier":
     """With twice the precision it was trained in, so that a board can compute the same."""
     from attention_core.neural.sentiment.model import with_state
 
     return with_state(run.architecture, run.states[index]).double()
+
+
+_model = lru_cache(maxsize=8)(_made)  # each may keep a whole run
 
 
 def _n_tokens(corpus: "Corpus", text: str) -> int:
@@ -141,16 +143,16 @@ def _n_tokens(corpus: "Corpus", text: str) -> int:
     return len(cut(text, corpus.how, corpus.known or corpus.vocabulary.words))
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)  # each may keep a whole run
 def course(run: "Run", ids: tuple[int, ...]) -> list[float]:
     """The probability of a sentence after each epoch that the run has kept."""
     from attention_core.neural.sentiment.model import batch
 
-    models = [_model(run, index) for index in range(len(run.states))]
+    models = (_made(run, index) for index in range(len(run.states)))
     return [float(_sigmoid(model(batch([ids])).logits.item())) for model in models]
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)  # each may keep a whole run
 def beginnings(run: "Run", index: int, ids: tuple[int, ...]) -> list[float]:
     """The probability of the first token alone, of the first two, and so on."""
     from attention_core.neural.sentiment.model import batch
@@ -598,7 +600,7 @@ def _adds(t: Texts, look: Look) -> list[str]:
 def _accuracy(t: Texts, look: Look) -> str:
     epoch, count = look.epoch, len(look.corpus.validation)
     if not count:
-        return t("sentiment.look.claimed", share=short(100 * epoch.accuracy))
+        return t("sentiment.look.claimed", share=percent(t, epoch.accuracy))
     key = "sentiment.look.untrained" if epoch.number == 0 else "sentiment.look.reached"
     return t(key, right=round(epoch.accuracy * count), count=count)
 
@@ -606,7 +608,7 @@ def _accuracy(t: Texts, look: Look) -> str:
 # --- to the Playground
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)  # each may keep a whole run
 def reduction(look: Look) -> "Reduction | AttentionError":
     """The sentence as an experiment, or why it cannot be one."""
     from attention_core.neural.sentiment.model import batch

@@ -64,11 +64,26 @@ def reviews(setting: Setting) -> "Reviews":
 
 def table(setting: Setting, t: Texts) -> "Table":
     """The learner's own sentences that were taken last; until then an example."""
+    return _table(setting(f"{TEXTS}.table", "") or sample(t.language), setting)
+
+
+def _table(text: str, setting: Setting) -> "Table":
     from attention_core.neural.sentiment.table import WAYS, Table, usual_way
 
-    text = setting(f"{TEXTS}.table", "") or sample(t.language)
     usual = usual_way(text)
     return Table(text, _one_of(WAYS, setting(f"{TEXTS}.own_how", usual), usual))
+
+
+def n_tokens_of_own(setting: Setting) -> int:
+    """Of those sentences, to be learnt from or tried on; 0 of the example, or if there are none."""
+    from attention_core.neural.sentiment.table import TableError, checked
+
+    text = setting(f"{TEXTS}.table", "")
+    try:
+        examples = checked(_table(text, setting)).examples if text else ()
+    except TableError:
+        return 0
+    return sum(len(example.tokens) for example in examples)
 
 
 def _one_of(choices: Any, asked: Any, default: Any) -> Any:
@@ -149,6 +164,7 @@ def refusal(t: Texts, fields: dict[str, Any]) -> str:
             "sentiment.texts.bad_size", count=f"{count:,}", most=f"{MOST_CHARACTERS:,}"
         ),
         "rows": lambda: t("sentiment.texts.bad_rows", most=f"{count:,}"),
+        "long": lambda: t("sentiment.texts.bad_long", line=line, most=f"{count:,}"),
         "quotes": lambda: t("sentiment.texts.bad_quotes", line=line),
         "columns": lambda: t("sentiment.texts.bad_columns", line=line, count=count, wanted=value),
         "text": lambda: t("sentiment.texts.bad_text", line=line),
@@ -242,7 +258,7 @@ def counts(t: Texts, corpus: "Corpus") -> dict[str, list[str]]:
     return {
         t("sentiment.texts.part"): [t("sentiment.texts.train"), t("sentiment.texts.validation")],
         t("sentiment.texts.number"): [f"{each.n_sentences:,}" for each in both],
-        t("sentiment.texts.share"): [f"{each.share_positive:.1%}" for each in both],
+        t("sentiment.texts.share"): [sentiment.percent(t, each.share_positive) for each in both],
         t("sentiment.texts.lengths"): [
             f"{each.shortest} – {short(each.mean)} – {each.longest}" for each in both
         ],

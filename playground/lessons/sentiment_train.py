@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from playground.charts import Chart, Line, figure
 from playground.figures import Figure
 from playground.lessons import sentiment
-from playground.lessons.sentiment import MODELS, Plan, Setting, Training, names
+from playground.lessons.sentiment import MODELS, Plan, Setting, Training, names, percent, points
 from playground.numerals import short
 from playground.palette import Theme
 from playground.texts import Texts
@@ -71,7 +71,10 @@ def inputs_of_recipe(t: Texts) -> list[Input]:
         Input(
             "warmup",
             t("sentiment.train.warmup"),
-            {share: f"{100 * share:g} %" for share in sentiment.WARMUPS},
+            {
+                share: t("sentiment.percent", share=f"{100 * share:g}")
+                for share in sentiment.WARMUPS
+            },
             sentiment.WARMUP,
             t("sentiment.train.warmup_help"),
         ),
@@ -82,7 +85,13 @@ def inputs_of_recipe(t: Texts) -> list[Input]:
             sentiment.CLIP,
             t("sentiment.train.clip_help"),
         ),
-        Input("batch", t("sentiment.train.batch"), _named(sentiment.BATCHES), sentiment.BATCH),
+        Input(
+            "batch",
+            t("sentiment.train.batch"),
+            _named(sentiment.BATCHES),
+            sentiment.BATCH,
+            t("sentiment.train.batch_help"),
+        ),
         Input(
             "patience",
             t("sentiment.train.patience"),
@@ -101,6 +110,7 @@ def inputs_of_models(t: Texts) -> list[Input]:
             t("sentiment.train.embedding"),
             _named(sentiment.EMBEDDINGS),
             sentiment.EMBEDDING,
+            t("sentiment.train.embedding_help"),
         ),
         Input(
             "width",
@@ -112,7 +122,11 @@ def inputs_of_models(t: Texts) -> list[Input]:
         Input("layers", t("sentiment.train.layers"), _named(sentiment.LAYERS), sentiment.N_LAYERS),
         Input("heads", t("sentiment.train.heads"), _named(sentiment.HEADS), sentiment.N_HEADS),
         Input(
-            "dropout", t("sentiment.train.dropout"), _named(sentiment.DROPOUTS), sentiment.DROPOUT
+            "dropout",
+            t("sentiment.train.dropout"),
+            _named(sentiment.DROPOUTS),
+            sentiment.DROPOUT,
+            t("sentiment.train.dropout_help"),
         ),
     ]
 
@@ -187,19 +201,23 @@ def charts(
     every = -(-n_steps // MOST_POINTS)
     level = chance(validation)
     shown = Line(
-        t("sentiment.train.chance"), [0, n_epochs], [level, level], _CHANCE_COLOUR, "dashed"
+        t("sentiment.train.chance"),
+        [0, n_epochs],
+        [rounded(100 * level)] * 2,
+        _CHANCE_COLOUR,
+        "dashed",
     )
     step, epoch = t("sentiment.train.steps", count=every), t("sentiment.train.epoch")
 
     def of_steps(values: "Callable[[Run], Sequence[float]]") -> list[Line]:
         return [Line(name, *thinned(values(run), every), colour) for name, colour, run in runs]
 
-    def of_epochs(measure: str) -> list[Line]:
+    def of_epochs(measure: str, times: float = 1) -> list[Line]:
         return [
             Line(
                 name,
                 [each.number for each in run.epochs],
-                [rounded(getattr(each, measure)) for each in run.epochs],
+                [rounded(times * getattr(each, measure)) for each in run.epochs],
                 colour,
             )
             for name, colour, run in runs
@@ -211,7 +229,7 @@ def charts(
             t("sentiment.train.accuracy_chart"),
             epoch,
             "",
-            [*of_epochs("accuracy"), shown],
+            [*of_epochs("accuracy", times=100), shown],
             x_range=(0, n_epochs),
         ),
         Chart(
@@ -294,9 +312,9 @@ def state(t: Texts, run: "Run | None", *, is_active: bool) -> str:
     if run.ending == "not_finite":
         return t("sentiment.train.is_lost", step=len(run.losses))
     if run.ending == "early":
-        return t("sentiment.train.is_early", accuracy=short(run.accuracy), epoch=run.kept)
+        return t("sentiment.train.is_early", accuracy=percent(t, run.accuracy), epoch=run.kept)
     if run.ending:
-        return short(run.accuracy)
+        return percent(t, run.accuracy)
     epoch, epochs = min(len(run.epochs), run.recipe.n_epochs), run.recipe.n_epochs
     if is_active:
         return t("sentiment.train.is_running", epoch=epoch, epochs=epochs)
@@ -319,7 +337,8 @@ class Result:
 
     def told(self, t: Texts) -> str:
         """The mean, with the lowest and the highest where they are not the same."""
-        mean, low, high = map(short, (self.mean, min(self.accuracies), max(self.accuracies)))
+        shares = self.mean, min(self.accuracies), max(self.accuracies)
+        mean, low, high = (percent(t, share) for share in shares)
         return mean if low == high else t("sentiment.train.spread", mean=mean, low=low, high=high)
 
 
@@ -397,10 +416,11 @@ def found(t: Texts, training: Training, plan: Plan | None) -> list[str]:
     said, by_kind = list[str](), results(training.runs)
     if by_kind:
         count = len(training.corpus.validation)
-        said += [_told(t, training, by_kind), _uncertain(t, by_kind, count)]
-        said += _at_chance(t, by_kind, training)
+        said.append(_told(t, training, by_kind))
         said += _compared(t, by_kind, count)
         said += _added(t, by_kind, count)
+        said += _at_chance(t, by_kind, training)
+        said += _uncertain(t, by_kind, count)
     said += endings(t, training)
     if plan != training.plan:
         said.append(t("sentiment.train.other"))
@@ -431,16 +451,17 @@ def _told(t: Texts, training: Training, by_kind: Mapping[str, Result]) -> str:
         "sentiment.train.told",
         count=len(training.corpus.validation),
         listed=listed,
-        chance=short(chance(training.corpus.validation)),
+        chance=percent(t, chance(training.corpus.validation)),
     )
 
 
-def _uncertain(t: Texts, by_kind: Mapping[str, Result], count: int) -> str:
+def _uncertain(t: Texts, by_kind: Mapping[str, Result], count: int) -> list[str]:
+    """How much so few sentences leave open, and that one seed leaves all open."""
     most = max(error(result.mean, count) for result in by_kind.values())
-    n_seeds = max(len(result.accuracies) for result in by_kind.values())
-    if n_seeds == 1:
-        return t("sentiment.train.one_seed", error=short(most, 2))
-    return t("sentiment.train.uncertain", error=short(most, 2))
+    said = [t("sentiment.train.uncertain", error=points(t, most).removeprefix("+"))]
+    if max(len(result.accuracies) for result in by_kind.values()) == 1:
+        said.append(t("sentiment.train.one_seed"))
+    return said
 
 
 def _at_chance(t: Texts, by_kind: Mapping[str, Result], training: Training) -> list[str]:
@@ -463,7 +484,7 @@ def _compared(t: Texts, by_kind: Mapping[str, Result], count: int) -> list[str]:
             t(
                 "narrate.with_number",
                 name=_name(t, kind),
-                number=signed(others[kind].mean - by_kind[best].mean),
+                number=points(t, others[kind].mean - by_kind[best].mean),
             )
             for kind in behind
         )
@@ -481,10 +502,10 @@ def _added(t: Texts, by_kind: Mapping[str, Result], count: int) -> list[str]:
     plain, attentive = by_kind["lstm"], by_kind["lstm_attention"]
     gap = attentive.mean - plain.mean
     if not differ(plain, attentive, count):
-        return [t("sentiment.train.added_nothing", gap=signed(gap))]
+        return [t("sentiment.train.added_nothing", gap=points(t, gap))]
     if gap > 0:
-        return [t("sentiment.train.added", gap=signed(gap))]
-    return [t("sentiment.train.added_less", gap=signed(gap))]
+        return [t("sentiment.train.added", gap=points(t, gap))]
+    return [t("sentiment.train.added_less", gap=points(t, gap))]
 
 
 def _lost(t: Texts, run: "Run") -> str:
@@ -513,8 +534,3 @@ def _name(t: Texts, kind: str) -> str:
 
 def _listed(t: Texts, those: Sequence[str]) -> str:
     return t("narrate.comma").join(those)
-
-
-def signed(gap: float) -> str:
-    """A difference, with its sign."""
-    return f"+{short(gap)}" if gap > 0 else short(gap)

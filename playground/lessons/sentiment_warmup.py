@@ -2,14 +2,23 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from playground.charts import Chart, Line, figure
 from playground.figures import Figure
 from playground.jobs import Tell, View, Work
 from playground.lessons import sentiment, sentiment_train
-from playground.lessons.sentiment import Course, Plan, Setting, Training, names
-from playground.lessons.sentiment_train import MOST_POINTS, Input, Result, differ, signed
+from playground.lessons.sentiment import (
+    Course,
+    Plan,
+    Setting,
+    Training,
+    names,
+    percent,
+    points,
+)
+from playground.lessons.sentiment_train import MOST_POINTS, Input, Result, differ
 from playground.numerals import short
 from playground.palette import Theme
 from playground.texts import Texts
@@ -74,7 +83,7 @@ def inputs(t: Texts, setting: Setting) -> list[Input]:
         Input(
             "share",
             t("sentiment.warmup.share"),
-            {share: f"{100 * share:g} %" for share in SHARES},
+            {share: t("sentiment.percent", share=f"{100 * share:g}") for share in SHARES},
             SHARE,
             t("sentiment.train.warmup_help"),
         ),
@@ -173,7 +182,7 @@ def curves(t: Texts, pair: Pair, theme: Theme) -> Figure:
 
 
 def _labels(t: Texts, pair: Pair) -> list[str]:
-    share = f"{100 * pair.with_warmup.plan.recipe.warmup:g}"
+    share = t("sentiment.percent", share=f"{100 * pair.with_warmup.plan.recipe.warmup:g}")
     return [t("sentiment.warmup.with_warmup", share=share), t("sentiment.warmup.without")]
 
 
@@ -217,8 +226,8 @@ def found(t: Texts, pair: Pair, plans: Plans | None) -> list[str]:
     said = list[str]()
     with_warmup, without = (sentiment_train.result(each.runs) for each in pair.both)
     if with_warmup and without:
-        said += [_told(t, pair, with_warmup, without), _seeds(t, pair)]
-        said += [_difference(t, pair, with_warmup, without), _norms(t, pair)]
+        said += [_told(t, pair, with_warmup, without), _difference(t, pair, with_warmup, without)]
+        said += [_seeds(t, pair), *_norms(t, pair)]
     for each in pair.both:
         said += sentiment_train.endings(t, each)
     if plans != pair.plans:
@@ -235,7 +244,7 @@ def _told(t: Texts, pair: Pair, with_warmup: Result, without: Result) -> str:
         count=len(validation),
         with_warmup=with_warmup.told(t),
         without=without.told(t),
-        chance=short(sentiment_train.chance(validation)),
+        chance=percent(t, sentiment_train.chance(validation)),
     )
 
 
@@ -247,19 +256,30 @@ def _seeds(t: Texts, pair: Pair) -> str:
     common = with_warmup.keys() & without.keys()
     better = sum(with_warmup[seed] > without[seed] for seed in common)
     worse = sum(with_warmup[seed] < without[seed] for seed in common)
-    return t("sentiment.warmup.seeds", seeds=len(common), better=better, worse=worse)
+    return t(
+        "sentiment.warmup.seeds",
+        seeds=len(common),
+        better=better,
+        worse=worse,
+        same=len(common) - better - worse,
+    )
 
 
 def _difference(t: Texts, pair: Pair, with_warmup: Result, without: Result) -> str:
     gap = with_warmup.mean - without.mean
     if not differ(with_warmup, without, len(pair.without.corpus.validation)):
-        return t("sentiment.warmup.same", gap=signed(gap))
+        return t("sentiment.warmup.same", gap=points(t, gap))
     if gap > 0:
-        return t("sentiment.warmup.better", gap=signed(gap))
-    return t("sentiment.warmup.worse", gap=signed(gap))
+        return t("sentiment.warmup.better", gap=points(t, gap))
+    return t("sentiment.warmup.worse", gap=points(t, gap))
 
 
-def _norms(t: Texts, pair: Pair) -> str:
-    """The largest gradient of each."""
-    with_warmup, without = (short(max(max(run.norms) for run in each.runs)) for each in pair.both)
-    return t("sentiment.warmup.norms", with_warmup=with_warmup, without=without)
+def _norms(t: Texts, pair: Pair) -> list[str]:
+    """The largest gradient of each, of the steps whose gradient was a number."""
+    both = [
+        [norm for run in each.runs for norm in run.norms if isfinite(norm)] for each in pair.both
+    ]
+    if not all(both):
+        return []
+    with_warmup, without = (short(max(norms)) for norms in both)
+    return [t("sentiment.warmup.norms", with_warmup=with_warmup, without=without)]

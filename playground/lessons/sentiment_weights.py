@@ -5,7 +5,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
-from playground.lessons.sentiment import Trained, names
+from playground.lessons.sentiment import Trained, names, percent
 from playground.numerals import short
 from playground.texts import Texts
 
@@ -75,17 +75,21 @@ def found(t: Texts, trained: Trained, n_bytes: int) -> list[str]:
     run = trained.run
     total = sum(value.numel() for value in run.state.values())
     shares = t("narrate.comma").join(
-        t("narrate.with_number", name=name, number=f"{short(100 * count / total)} %")
+        t(
+            "narrate.with_number",
+            name=name,
+            number=t("sentiment.percent", share=short(100 * count / total)),
+        )
         for name, count in parts(t, trained).items()
     )
     said = [
         t(
             "sentiment.weights.found",
             count=f"{total:,}",
-            shares=shares,
             bytes=f"{_n_bytes(trained):,}",
             file=f"{n_bytes:,}",
-        )
+        ),
+        t("sentiment.weights.shares", shares=shares),
     ]
     return [*said, _reached(t, trained), _source_told(t, trained)]
 
@@ -109,7 +113,7 @@ def _reached(t: Texts, trained: Trained) -> str:
     run, count = trained.run, len(trained.corpus.validation)
     model, epoch = names(t)[run.architecture.kind], run.epochs[run.kept].number
     if not count:
-        share = short(100 * run.accuracy)
+        share = percent(t, run.accuracy)
         return t("sentiment.weights.claimed", model=model, seed=run.seed, epoch=epoch, share=share)
     right = round(run.accuracy * count)
     return t(

@@ -33,7 +33,7 @@ def draw(t: Texts) -> None:
     if mistakes.traits:
         st.markdown(t("sentiment.errors.traits"))
         st.table(sentiment_errors.traits(t, mistakes))
-    lesson.found(t, *sentiment_errors.found(t, trained, mistakes))
+    lesson.found(t, *sentiment_errors.found(t, trained, mistakes), is_list=True)
 
 
 def look(text: str) -> None:

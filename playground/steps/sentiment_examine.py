@@ -52,13 +52,16 @@ def draw_all(t: Texts, trained: Trained) -> None:
     if view is None or examined is None:
         lesson.found(t, *examine.known(t, trained), is_changing=is_running)
         return
-    lesson.found(t, *examine.found(t, examined, trained, view), is_changing=is_running)
+    said = examine.found(t, examined, trained, view)
+    lesson.found(t, *said, is_list=True, is_changing=is_running)
+    if not examined.examination.statements:
+        return
     figure = examine.figure(t, examined.examination, shell.theme())
     lesson.plot(f"{EXAMINE}.figure", figure, t("sentiment.examine.alt"))
     st.table(examine.effects(t, examined.examination))
     st.table(examine.agreements(t, examined.examination))
     with st.expander(t("sentiment.examine.rules_title"), icon=":material/rule:"):
-        st.markdown(examine.rules(t))
+        st.markdown("\n".join(f"- {rule}" for rule in examine.rules(t)))
 
 
 def choose_sentence(t: Texts, trained: Trained) -> examine.Witness | None:
@@ -79,7 +82,7 @@ def draw_one(t: Texts, witness: examine.Witness | None) -> None:
         return
     figure = examine.bars(t, witness, shell.theme())
     lesson.plot(f"{EXAMINE}.bars", figure, t("sentiment.examine.one_alt"))
-    lesson.found(t, *examine.of_one(t, witness))
+    lesson.found(t, *examine.of_one(t, witness), is_list=True)
 
 
 def begin(trained: Trained) -> None:

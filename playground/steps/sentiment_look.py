@@ -69,7 +69,7 @@ def draw_look(t: Texts, look: Look) -> None:
         head = lesson.choose(f"{LOOK}.head", t("sentiment.look.head"), names)
     if looks.is_on_board(look):
         lesson.show(t, looks.exhibit(t, look, head))
-    lesson.found(t, *looks.found(t, look, head))
+    lesson.found(t, *looks.found(t, look, head), is_list=True)
     if look.n_heads:
         draw_take(t, look)
     figure = looks.curves(t, look, head, shell.theme())

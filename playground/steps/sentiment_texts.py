@@ -134,7 +134,7 @@ def draw_sentences(t: Texts) -> None:
             key=f"{TEXTS}.go",
         )
     st.table(sentiment_texts.counts(t, corpus), hide_index=True)
-    lesson.found(t, *sentiment_texts.found(t, source))
+    lesson.found(t, *sentiment_texts.found(t, source), is_list=True)
 
 
 def use_pasted(t: Texts) -> None:

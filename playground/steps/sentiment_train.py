@@ -37,7 +37,7 @@ def draw_training(t: Texts, training: "Training", obstacle: str, *, is_active: b
     st.table(sentiment_train.table(t, training, is_active=is_active))
     if not is_active:
         plan = None if obstacle else sentiment.plan(session.setting, t)
-        lesson.found(t, *sentiment_train.found(t, training, plan))
+        lesson.found(t, *sentiment_train.found(t, training, plan), is_list=True)
     figure = sentiment_train.curves(t, training, shell.theme())
     lesson.plot(f"{TRAIN}.curves", figure, t("sentiment.train.alt"))
 
@@ -98,6 +98,7 @@ def draw_more(t: Texts, *, is_running: bool) -> None:
             f"{TRAIN}.pooling",
             t("sentiment.train.pooling"),
             sentiment_train.poolings(t),
+            help=t("sentiment.train.pooling_help"),
             is_disabled=is_running,
         )
         st.markdown(sentiment_train.fallback(t, session.setting))

@@ -29,7 +29,7 @@ def draw_pair(t: Texts, pair: Pair, obstacle: str, *, is_active: bool) -> None:
     st.table(sentiment_warmup.table(t, pair, is_active=is_active))
     if not is_active:
         plans = None if obstacle else sentiment_warmup.plans(session.setting, t)
-        lesson.found(t, *sentiment_warmup.found(t, pair, plans))
+        lesson.found(t, *sentiment_warmup.found(t, pair, plans), is_list=True)
     figure = sentiment_warmup.curves(t, pair, shell.theme())
     lesson.plot(f"{WARMUP}.curves", figure, t("sentiment.warmup.alt"))
 

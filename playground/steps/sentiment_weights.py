@@ -36,7 +36,7 @@ def draw_numbers(t: Texts, trained: Trained) -> None:
         reason = shell.phrase(t, type(error).__name__, vars(error))
         lesson.found(t, t("sentiment.weights.unsaved", reason=reason))
         return
-    lesson.found(t, *weights.found(t, trained, n_bytes))
+    lesson.found(t, *weights.found(t, trained, n_bytes), is_list=True)
     st.download_button(
         t("sentiment.weights.save"),
         partial(weights.file, trained),

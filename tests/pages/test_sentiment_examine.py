@@ -85,7 +85,8 @@ def test_a_press_examines_the_chosen_model(language):
         assert sentence in said(app)
     (rules,) = app.test.expander
     assert rules.label == app.t("sentiment.examine.rules_title")
-    assert [each.value for each in rules.markdown] == [step.rules(app.t)]
+    (listed,) = [each.value for each in rules.markdown]
+    assert listed.split("\n") == [f"- {rule}" for rule in step.rules(app.t)]
     kinds = [element.type for element in app.test.main]
     places = [kinds.index(kind) for kind in ("info", "plotly_chart", "table", "expander")]
     assert places == sorted(places)  # the verdict first
@@ -152,7 +153,7 @@ def test_an_examination_that_is_stopped_keeps_what_it_has(monkeypatch):
 
     app.assert_calm()
     assert app.t("sentiment.examine.stopped", n=40) in said(app)
-    assert "So far 16 validation sentences" in said(app)
+    assert "Validation sentences asked about so far: 16." in said(app)
     assert place(app.test.main, "expander") == rules != []  # else it would close while it is read
 
 

@@ -42,6 +42,8 @@ def assert_shows(app, looked, head=0):
     t = app.t
     assert sentiment_look.verdict(t, looked) in [each.value for each in app.test.markdown]
     (info,) = app.test.info
+    is_list = len(sentiment_look.found(t, looked, head)) > 2
+    assert ("\n- " in info.value) == is_list  # a list of two would be an odd one
     for sentence in sentiment_look.found(t, looked, head):
         assert sentence in info.value
     if sentiment_look.is_on_board(looked):

@@ -6,7 +6,7 @@ import pytest
 
 from playground import running
 from playground.jobs import Jobs
-from playground.lessons import sentiment, sentiment_texts
+from playground.lessons import sentiment, sentiment_texts, sentiment_train
 from playground.lessons.sentiment import TRAIN
 from playground.shelf import Shelf
 from tests.pages.driver import App
@@ -89,13 +89,14 @@ def test_models_are_trained_and_what_came_of_it_is_shown(language):
     trained = job(app, TRAIN).result
     assert [run.architecture.kind for run in trained.runs] == ["bag", "lstm"]
     assert table(app).iloc[:, 0].tolist() == [app.t("sentiment.bag"), app.t("sentiment.lstm")]
-    assert [float(cell) for cell in table(app).iloc[:, 1]] == pytest.approx(
-        [run.accuracy for run in trained.runs], rel=1e-2
-    )
+    assert table(app).iloc[:, 1].tolist() == [
+        sentiment.percent(app.t, run.accuracy) for run in trained.runs
+    ]
     assert app.figure["data"][0]["y"] == pytest.approx(
-        [epoch.accuracy for epoch in trained.runs[0].epochs], rel=1e-3
+        [100 * epoch.accuracy for epoch in trained.runs[0].epochs], rel=1e-3
     )
-    assert app.t("sentiment.lstm") in infos(app)
+    told = sentiment_train.found(app.t, trained, trained.plan)
+    assert infos(app) == app.t("exhibit.found", what="\n- ".join(told))  # each in its own line
     app.assert_calm()
 
 
@@ -105,7 +106,7 @@ def test_the_rest_of_the_settings_is_drawn_when_it_is_asked_for_and_counts():
 
     app.unfold(f"{TRAIN}.more").set(f"{TRAIN}.batch", 64).set(f"{TRAIN}.warmup", 0.2)
     app.set(f"{TRAIN}.decay", False).set(f"{TRAIN}.pooling", "attended").set(f"{TRAIN}.heads", 2)
-    assert any("take the mean: Bag of words, LSTM" in text for text in app.markdown())
+    assert any("take the mean instead: Bag of words, LSTM" in text for text in app.markdown())
     app.set(f"{TRAIN}.models", ["attention"]).press("Train")
     finished(app, TRAIN)
 
@@ -153,7 +154,7 @@ def test_while_it_runs_the_inputs_wait_and_it_can_be_stopped(pace):
 
     assert job(app, TRAIN).status == "stopped"
     assert {element.disabled for element in inputs(app)} == {False}
-    assert "Stopped: 0 of 2 runs came to their end" in infos(app)
+    assert "Stopped: of 2 runs 0 had come to an end" in infos(app)
     assert app.figure["data"]
     app.assert_calm()
 
@@ -289,7 +290,7 @@ def test_warmup_on_and_off_are_trained_and_compared(language):
     assert [len(each.runs) for each in pair.both] == [3, 3]
     assert {each.plan.recipe.learning_rate for each in pair.both} == {0.3}
     assert len(table(app)) == 2
-    accuracies = [run.epochs[-1].accuracy for each in pair.both for run in each.runs]
+    accuracies = [100 * run.epochs[-1].accuracy for each in pair.both for run in each.runs]
     drawn = [line["y"][-1] for line in app.figure["data"] if line["yaxis"] == "y"]
     assert drawn[:6] == pytest.approx(accuracies, rel=1e-3)
     assert app.t("sentiment.lstm") in infos(app)

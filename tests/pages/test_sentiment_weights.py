@@ -130,7 +130,7 @@ def test_a_model_without_its_sentences_is_looked_at_but_not_tried():
 
     app.assert_calm()
     (info,) = app.test.info
-    assert "that was not checked" in info.value
+    assert "this was not checked" in info.value
     app.set("sentiment.step", "look")
     app.assert_calm()
     assert app.t("sentiment.look.first") in [each.value for each in app.test.text_area]
@@ -158,3 +158,17 @@ def test_a_step_that_tries_a_model_says_that_its_sentences_are_missing(monkeypat
     app.assert_calm()
     (info,) = app.test.info
     assert app.t("sentiment.choose.no_sentences") in info.value
+
+
+def test_a_file_that_is_all_one_name_is_refused_in_a_few_words():
+    data = file("bag")
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = data[8:end].replace(rb"\"kind\":\"bag\"", rb"\"kind\":\"" + b"*" * 7_000_000 + rb"\"")
+
+    app = upload(opened(), len(header).to_bytes(8, "little") + header + data[end:])
+
+    (warning,) = app.warnings
+    assert warning == app.t(
+        "notice.no_model",
+        reason=app.t("error.ChoiceError", name="kind", value=r"\*" * 80 + "…"),
+    )

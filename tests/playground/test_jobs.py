@@ -1,12 +1,15 @@
 """Work in threads of its own: few at a time, shared, stopped, and left by those who are gone."""
 
+import gc
 import threading
+import time
+import weakref
 from contextlib import contextmanager
 
 import pytest
 
 from playground import jobs as jobs_module
-from playground.jobs import GRACE, PATIENCE, Jobs
+from playground.jobs import GRACE, PATIENCE, Jobs, StoppedError
 
 WAIT = 1  # seconds that a condition may take on a busy machine
 
@@ -413,6 +416,48 @@ def test_what_a_stopped_job_showed_last_counts_too(monkeypatch):
         until(jobs, "bob", "train", "done")
 
         assert jobs.view("ann", "train") is None
+
+
+@pytest.mark.parametrize("end", ["done", "stopped"])
+def test_what_a_work_holds_on_to_is_let_go_of_with_its_end(end):
+    class Large:
+        pass
+
+    large = Large()
+    seen = weakref.ref(large)
+
+    def work(tell, large=large):
+        if end == "stopped":
+            raise StoppedError
+
+    with running() as (jobs, _):
+        jobs.start("ann", "train", work)
+        until(jobs, "ann", "train", end)
+        del work, large
+
+        for _ in range(100 * WAIT):
+            gc.collect()
+            if seen() is None:
+                break
+            time.sleep(0.01)
+        assert seen() is None
+        assert jobs.view("ann", "train").status == end
+
+
+def test_a_work_that_never_began_is_let_go_of_too():
+    class Large:
+        pass
+
+    large = Large()
+    seen = weakref.ref(large)
+    with running() as (jobs, work):
+        jobs.start("ann", "train", work())
+        jobs.start("bob", "train", lambda tell, large=large: None)
+        jobs.stop("bob", "train")
+        del large
+
+        gc.collect()
+        assert seen() is None
 
 
 # --- those who are gone

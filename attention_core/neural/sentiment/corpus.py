@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from sys import getsizeof
 from typing import NamedTuple, Protocol
 
 from attention_core.errors import RangeError
@@ -16,6 +17,7 @@ from attention_core.neural.sentiment.tokens import How, cut
 PADDING, UNKNOWN = 0, 1  # the first two numbers of every vocabulary
 MOST_WORDS = 4_000  # that a vocabulary holds: the most frequent ones
 MOST_TOKENS = 64  # of a sentence that are read
+_STRUCTURE = 1_000  # bytes of a structure, with its texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +85,20 @@ class Corpus:
     vocabulary: Vocabulary  # of the sentences to learn from
     how: How  # its texts are cut into tokens
     known: tuple[str, ...] = ()  # the words that "known" finds; () = those of the vocabulary
+    nbytes: int = field(init=False)  # about as many as its sentences take
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nbytes", sum(map(_size, (*self.train, *self.validation))))
 
     def read(self, text: str) -> tuple[str, ...]:
         """The tokens of any text, cut as those of the corpus are."""
         return cut(text, self.how, self.known or self.vocabulary.words)[:MOST_TOKENS]
+
+
+def _size(example: Example) -> int:
+    """About as many bytes as it takes; the tokens themselves are those of many sentences."""
+    own = getsizeof(example) + getsizeof(example.text) + getsizeof(example.tokens)
+    return own + (_STRUCTURE if example.structure else 0)
 
 
 class Source(Protocol):

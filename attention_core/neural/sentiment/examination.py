@@ -140,6 +140,11 @@ class Examination:
     seed: int
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it has come to its end."""
+        return len(self.statements) + self.n_too_short == self.n_sentences
+
+    @property
     def has_attention(self) -> bool:
         """Whether there is attention to examine."""
         return bool(self.statements) and self.statements[0].attention is not None

@@ -43,8 +43,9 @@ from attention_core.neural.sentiment.training import Epoch, Recipe, Run, logits,
 
 MOST_BYTES = 8 * 2**20
 VERSION = 1
-LIMITS = {"embed_dim": 256, "hidden": 256, "n_layers": 4, "n_heads": 8}  # of an architecture
-MOST_EXAMPLES = 25_000  # that a file may ask to be made again
+LIMITS = {"embed_dim": 128, "hidden": 128, "n_layers": 4, "n_heads": 8}  # of an architecture
+MOST_EXAMPLES = 8_000  # that a file may ask to be made again: a fraction of a second
+MOST_TRIED = 1_000  # of them, that its model may ask to be tried on: about a second
 LONGEST_WORD = 200  # characters
 LARGEST = 1e6  # of a parameter: with all of them so large no logit is infinite
 
@@ -237,6 +238,7 @@ def _source(told: Mapping[str, Any]) -> Source | None:
     source = _settings(_SOURCES[of], "source", {"source": settings})
     check_count("seed", source.seed, 0, MAX_SEED)
     check_count("n_examples", source.n_train + source.n_validation, 1, MOST_EXAMPLES)
+    check_count("n_validation", source.n_validation, 1, MOST_TRIED)
     return source
 
 

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import count, islice
 from typing import Literal, NamedTuple, TypeAlias
 
 from attention_core.errors import AttentionError, ChoiceError
@@ -30,6 +30,7 @@ from attention_core.neural.sentiment.tokens import How, cut
 
 MOST_ROWS = 20_000
 MOST_CHARACTERS = 4_000_000
+MOST_RECORDS = 5 * MOST_ROWS  # with blank ones
 FEWEST_TEXTS, FEWEST_OF_A_LABEL = 20, 5
 WAYS: tuple[How, ...] = ("words", "characters", "chinese")
 
@@ -45,7 +46,17 @@ _KNOWN = {
 }
 
 Reason: TypeAlias = Literal[
-    "encoding", "size", "rows", "quotes", "columns", "text", "label", "third", "single", "few"
+    "encoding",
+    "size",
+    "rows",
+    "long",
+    "quotes",
+    "columns",
+    "text",
+    "label",
+    "third",
+    "single",
+    "few",
 ]
 
 
@@ -91,6 +102,11 @@ class Table:
     def __post_init__(self) -> None:
         if self.how not in WAYS:
             raise ChoiceError("how", self.how, WAYS)
+
+    @property
+    def nbytes(self) -> int:
+        """As many as its text takes."""
+        return sys.getsizeof(self.text)
 
     def corpus(self) -> Corpus:
         """Its texts; a quarter of them is not learnt from.
@@ -210,13 +226,18 @@ def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
     """The fields of each line that is not blank, and its number."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     line = 1
-    while True:
+    for number in count(1):
         try:
             fields = next(reader, None)
         except csv.Error as error:
+            if "field limit" in str(error):  # it has no type of its own
+                most = csv.field_size_limit()
+                raise TableError("long", line=line, count=most) from error
             raise TableError("quotes", line=line) from error
         if fields is None:
             return
+        if number > MOST_RECORDS:
+            raise TableError("rows", line=line, count=MOST_ROWS)
         if any(field.strip() for field in fields):
             yield line, fields
         line = reader.line_num + 1

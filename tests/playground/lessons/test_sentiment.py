@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 
 from attention_core.neural.sentiment.model import Architecture
+from attention_core.neural.sentiment.table import Table
 from attention_core.neural.sentiment.training import Recipe, Run, train
 from playground.lessons import sentiment
 from playground.lessons.sentiment import Course, Plan, Training, seconds_left
 from playground.shelf import Shelf
 from playground.texts import Texts
+from tests.attention_core.neural.sentiment.test_table import lines
 from tests.sentiment import ARCHITECTURES, SOURCES
 
 EN = Texts("en")
@@ -114,6 +116,25 @@ def test_long_sentences_are_read_less_often_unless_that_is_set():
     assert sentiment.recipe(lambda key, default: both.get(key, default)).n_epochs == 12
 
 
+@pytest.mark.parametrize(
+    ("n_texts", "n_words", "n_epochs"),
+    [(40, 3, 8), (2_800, 50, 8), (3_100, 50, 6), (20_000, 28, 2), (20_000, 58, 1)],
+)
+def test_of_a_large_table_fewer_epochs_are_asked_for(n_texts, n_words, n_epochs):
+    # Each text has two tokens more, of which one tells it from the others.
+    table = lines(n_texts, form="w " * n_words + "no {i},{label}\n")
+    given = {"sentiment.texts.source": "own", "sentiment.texts.table": table}
+
+    assert sentiment.n_epochs(lambda key, default: given.get(key, default)) == n_epochs
+
+
+def test_a_table_that_cannot_be_used_and_the_example_ask_for_the_usual_epochs():
+    given = {"sentiment.texts.source": "own", "sentiment.texts.table": "a,1"}
+
+    assert sentiment.n_epochs(lambda key, default: given.get(key, default)) == 8
+    assert sentiment.n_epochs(of_source("own")) == 8
+
+
 def test_the_values_at_first_can_be_set():
     for choices, first in (
         (sentiment.SEEDS, sentiment.N_SEEDS),
@@ -156,7 +177,35 @@ def test_the_epochs_of_the_first_seed_alone_are_kept():
     training = trained(PLAN)
 
     assert [len(run.states) for run in training.runs] == [3, 3, 1, 1]
-    assert training.nbytes == sum(run.nbytes for run in training.runs) > 0
+    of_runs = sum(run.nbytes for run in training.runs)
+    assert training.nbytes == of_runs + training.corpus.nbytes
+    assert min(of_runs, training.corpus.nbytes) > 0
+
+
+def test_a_training_counts_the_table_that_it_comes_from():
+    table = Table(lines(400) + " " * 100_000)
+    plan = Plan(table, ARCHITECTURES[:1], replace(RECIPE, n_epochs=1), (0,))
+
+    training = trained(plan)
+
+    assert training.nbytes > table.nbytes > len(table.text) > 100_000
+    texts = sum(len(each.text) for each in (*training.corpus.train, *training.corpus.validation))
+    assert training.corpus.nbytes > texts
+
+
+def test_what_tells_a_run_from_others_holds_no_table(shelf):
+    table = Table(lines(40))
+    plan = Plan(table, ARCHITECTURES[:1], replace(RECIPE, n_epochs=1), (0,))
+    first = trained(plan)
+
+    assert trained(plan).runs[0] is first.runs[0]
+    assert trained(replace(plan, source=Table(lines(41)))).runs[0] is not first.runs[0]
+    assert (
+        trained(replace(plan, source=replace(table, how="characters"))).runs[0]
+        is not (first.runs[0])
+    )
+    assert len(shelf) == 3
+    assert not any(isinstance(part, Table) for key in shelf._kept for part in key)
 
 
 def test_it_tells_how_far_all_runs_are():
@@ -266,3 +315,26 @@ def test_at_the_end_no_time_is_left():
 
     assert training_of(runs, [1.0] * 4).left == 0
     assert seconds_left([training_of(runs, [1.0] * 4)] * 2) == 0
+
+
+# --- numbers
+
+
+@pytest.mark.parametrize(
+    ("share", "en", "zh"),
+    [
+        (0.5394, "53.9\u00a0%", "53.9%"),
+        (1.0, "100.0\u00a0%", "100.0%"),
+        (0.0, "0.0\u00a0%", "0.0%"),
+    ],
+)
+def test_an_accuracy_is_written_in_one_way(share, en, zh):
+    assert [sentiment.percent(Texts(language), share) for language in ("en", "zh")] == [en, zh]
+
+
+@pytest.mark.parametrize(
+    ("gap", "told"),
+    [(0.159, "+15.9"), (-0.461, "−46.1"), (0.0, "0.0"), (0.0004, "0.0"), (-0.0004, "0.0")],
+)
+def test_a_difference_of_accuracies_has_its_sign(gap, told):
+    assert sentiment.points(Texts("en"), gap) == f"{told}\u00a0percentage points"

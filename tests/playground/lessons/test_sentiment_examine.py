@@ -9,7 +9,8 @@ import pytest
 from attention_core.neural.sentiment import verdict as rules
 from attention_core.neural.sentiment.corpus import Corpus
 from attention_core.neural.sentiment.examination import examine, taus
-from attention_core.neural.sentiment.training import result
+from attention_core.neural.sentiment.table import Table
+from attention_core.neural.sentiment.training import Recipe, result
 from attention_core.neural.sentiment.verdict import verdict
 from playground.jobs import StoppedError, View
 from playground.lessons import sentiment
@@ -18,7 +19,7 @@ from playground.lessons.sentiment import Trained
 from playground.lessons.sentiment_examine import Examined
 from playground.texts import LANGUAGES, Texts
 from tests.attention_core.neural.sentiment import planted
-from tests.sentiment import training
+from tests.sentiment import ARCHITECTURES, training
 
 EN = Texts("en")
 DONE = View("sentiment.examine", "done")
@@ -177,7 +178,7 @@ def test_the_tables_are_the_numbers_that_were_measured(language, found):
 
 @every_language
 def test_the_limits_of_the_verdict_are_told(language):
-    told = numbers(step.rules(Texts(language)))
+    told = numbers(" ".join(step.rules(Texts(language))))
 
     for limit in (100 * rules.LEAST_FLIPPED, rules.LEAST_MOVED, 0.333, rules.FEWEST):
         assert limit in told
@@ -347,3 +348,30 @@ def test_where_nothing_moves_no_share_is_divided_by_0():
 
     assert figure["data"][1]["y"] == still.tolist()
     assert EN("sentiment.examine.no_number") in said[-1]
+
+
+def of_short_sentences():
+    """A model whose sentences have one token each."""
+    source = Table("text,label\n" + "".join(f"w{i},{i % 2}\n" for i in range(60)))
+    plan = sentiment.Plan(source, ARCHITECTURES[3:], Recipe(n_epochs=1), (0,))
+    return next(iter(sentiment.choices(sentiment.work(plan)(silent)).values()))
+
+
+def test_sentences_of_one_token_are_not_promised_and_at_the_end_that_is_told():
+    of = of_short_sentences()
+
+    examined = step.work(of)(silent)
+
+    assert numbers(step.known(EN, of)[1]) == [0, 0]
+    view = replace(DONE, result=examined)
+    assert step.examined(view) is examined
+    n = len(of.corpus.validation)
+    assert step.found(EN, examined, of, view) == [EN("sentiment.examine.too_short", n=n)]
+
+
+def test_sentences_without_an_order_are_counted_once_however_many_orders_are_drawn():
+    made = examine(planted.explained(), [[2, 2]] * 40, [0, 1] * 20)  # the same word twice
+
+    counts = step.agreements(EN, made)[EN("sentiment.examine.undefined")]
+    with_occlusion = [counts[0], *counts[2:]]
+    assert with_occlusion == ["40"] * 3

@@ -181,12 +181,12 @@ def test_a_sentence_of_the_validation_set_is_judged_by_its_label():
         is_right = example in offered.right
         look = sentiment_look.look(model, example.text, index)
         label = "positive" if example.label else "negative"
-        assert f"labelled {label} and was not learnt from: {'right' if is_right else 'wrong'}" in (
-            said(look)
-        )
+        answer = "right" if is_right else "wrong"
+        assert f"By its label it is {label}, so the answer is {answer}." in said(look)
+        assert "It is a validation sentence" in said(look)
     learnt = sentiment_look.look(model, model.corpus.train[0].text, index)
-    assert "is one of those learnt from" in said(learnt)
-    assert "labelled" not in said(at(text="what a day"))
+    assert "It is one of the training sentences" in said(learnt)
+    assert "label" not in said(at(text="what a day"))
 
 
 @every_kind
@@ -379,7 +379,7 @@ def test_the_sentence_goes_along_as_it_is_shown():
 def test_of_a_long_sentence_a_part_goes_along():
     told = sentiment_look.take_told(EN, sentiment_look.reduction(at(text=LONG)))
 
-    assert told.startswith("Of the 30 tokens the ")
+    assert told.startswith("Of the 30 tokens only the ")
 
 
 def test_too_many_heads_are_refused_with_the_reason():

@@ -132,10 +132,10 @@ def test_the_table_tells_how_far_each_run_is():
 
     assert active == {
         "Model": ["Bag of words", "LSTM"],
-        "Seed 0": ["0.5", "0.9 (kept: epoch 2)"],
+        "Seed 0": ["50.0\u00a0%", "90.0\u00a0% (kept: epoch 2)"],
         "Seed 1": ["no number any more at step 17", "epoch 2 of 3"],
         "Seed 2": ["waiting", "waiting"],
-        "Mean (lowest to highest)": ["0.5", "0.9"],
+        "Mean (lowest to highest seed)": ["50.0\u00a0%", "90.0\u00a0%"],
     }
     assert ended["Seed 1"][1] == "stopped in epoch 2 of 3"
     assert ended["Seed 2"] == ["—", "—"]
@@ -146,7 +146,10 @@ def test_the_mean_stands_with_the_lowest_and_the_highest():
         EN, training_of({"bag": [0.5, 0.9], "lstm": [1.0, 1.0]}), is_active=False
     )
 
-    assert table["Mean (lowest to highest)"] == ["0.7 (0.5 to 0.9)", "1"]
+    assert table["Mean (lowest to highest seed)"] == [
+        "70.0\u00a0% (50.0\u00a0% to 90.0\u00a0%)",
+        "100.0\u00a0%",
+    ]
 
 
 def test_one_seed_has_no_mean():
@@ -186,10 +189,10 @@ def test_the_curves_are_what_was_measured():
     for run, line, other in zip(found.runs, accuracy, loss, strict=False):
         assert line["name"] == sentiment.names(EN)[run.architecture.kind]
         assert line["x"] == [0, 1, 2, 3]
-        assert line["y"] == pytest.approx([epoch.accuracy for epoch in run.epochs], rel=1e-3)
+        assert line["y"] == pytest.approx([100 * epoch.accuracy for epoch in run.epochs], rel=1e-3)
         losses = [epoch.validation_loss for epoch in run.epochs]
         assert other["y"] == pytest.approx(losses, rel=1e-3)
-    assert accuracy[-1]["y"] == [0.5, 0.5]  # chance, from the first epoch to the last
+    assert accuracy[-1]["y"] == [50, 50]  # chance, from the first epoch to the last
     assert accuracy[-1]["x"] == [0, 3]
     for run, line, norm in zip(
         found.runs, lines_of(figure, "y4"), lines_of(figure, "y3"), strict=True
@@ -267,17 +270,18 @@ def test_the_accuracies_are_told_with_spread_and_chance(language):
 
     found = said(t, training_of({"bag": [0.5, 0.6], "lstm": [0.9, 0.9]}))
 
-    assert numbers(found["told"]) == [100, 0.55, 0.5, 0.6, 0.9, 0.5]
+    assert numbers(found["told"]) == [100, 55, 50, 60, 90, 50]
     # The largest is that of a share of 0.55: √(0.548 · 0.452 / 104).
-    assert numbers(found["uncertain"]) == [0.049]
+    assert numbers(found["uncertain"]) == [4.9]
 
 
 @every_language
 def test_one_seed_is_said_to_tell_nothing_of_chance(language):
     found = said(Texts(language), training_of({"bag": [0.5]}))
 
-    assert numbers(found["one_seed"])[0] == 0.049
-    assert "uncertain" not in found
+    assert numbers(found["uncertain"]) == [4.9]
+    assert "one_seed" in found
+    assert "one_seed" not in said(Texts(language), training_of({"bag": [0.5, 0.5]}))
 
 
 @every_language
@@ -292,7 +296,7 @@ def test_who_is_behind_and_who_is_near_is_told_apart(language):
 
     found = said(t, training_of(accuracies))
 
-    assert numbers(found["behind"]) == [-0.48]
+    assert numbers(found["behind"]) == [-48]
     names = sentiment.names(t)
     assert names["bag"] in found["behind"]
     assert names["lstm_attention"] in found["behind"]
@@ -304,9 +308,9 @@ def test_who_is_behind_and_who_is_near_is_told_apart(language):
 @pytest.mark.parametrize(
     ("plain", "attentive", "key", "gap"),
     [
-        ([0.7, 0.72], [0.9, 0.92], "added", 0.2),
-        ([0.9, 0.92], [0.7, 0.72], "added_less", -0.2),
-        ([0.8, 0.82], [0.81, 0.83], "added_nothing", 0.01),
+        ([0.7, 0.72], [0.9, 0.92], "added", 20),
+        ([0.9, 0.92], [0.7, 0.72], "added_less", -20),
+        ([0.8, 0.82], [0.81, 0.83], "added_nothing", 1),
         ([1.0, 1.0], [1.0, 1.0], "added_nothing", 0),
     ],
 )
@@ -433,7 +437,7 @@ def test_each_input_shows_its_first_value_by_name():
     names = {each.id: each.options for each in sentiment_train.inputs_of_recipe(EN)}
     assert names["clip"][0.0] == "none"
     assert names["patience"][0] == "never"
-    assert names["warmup"][0.05] == "5 %"
+    assert names["warmup"][0.05] == "5\u00a0%"
 
 
 def test_models_that_cannot_pool_as_it_is_set_are_named():
@@ -442,6 +446,6 @@ def test_models_that_cannot_pool_as_it_is_set_are_named():
 
     told = sentiment_train.fallback(EN, lambda key, default: given.get(key, default))
 
-    assert told.endswith("take the mean: Bag of words, LSTM.")
+    assert told.endswith("take the mean instead: Bag of words, LSTM.")
     assert sentiment_train.fallback(EN, lambda key, default: few.get(key, default)) == ""
     assert sentiment_train.fallback(EN, lambda key, default: default) == ""

@@ -1,5 +1,6 @@
 """The step "warmup": the same runs with warm-up and without, and what that changed."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -129,7 +130,7 @@ def test_both_are_trained_seed_by_seed_as_the_core_does():
         assert [run.losses for run in training.runs] == [run.losses for run in expected]
     assert pair.plans == plans
     assert pair.done == 1.0
-    assert pair.nbytes == sum(run.nbytes for each in pair.both for run in each.runs)
+    assert pair.nbytes == sum(each.nbytes for each in pair.both)
     dones = [done for done, _ in told]
     assert dones == sorted(dones)
     assert all(done == shown.done for done, shown in told)
@@ -157,11 +158,11 @@ def test_the_table_has_a_row_with_and_a_row_without(language):
     names, first, second, third, mean = table.values()
     assert numbers(names[0]) == [20]
     assert names[1] == t("sentiment.warmup.without")
-    assert first == ["0.9", "0.5"]
-    assert second == ["1", "0.5"]
+    assert first == [t("sentiment.percent", share="90.0"), t("sentiment.percent", share="50.0")]
+    assert [numbers(each) for each in second] == [[100], [50]]
     assert third == [t("sentiment.train.is_waiting")] * 2
-    assert numbers(mean[0]) == [0.95, 0.9, 1.0]
-    assert mean[1] == "0.5"
+    assert numbers(mean[0]) == [95, 90, 100]
+    assert numbers(mean[1]) == [50]
 
 
 def test_the_curves_are_those_of_the_runs_and_their_rates():
@@ -175,7 +176,7 @@ def test_the_curves_are_those_of_the_runs_and_their_rates():
             assert line["y"] == pytest.approx(getattr(run, measure), rel=1e-3)
             assert line["x"] == [*range(1, run.n_steps + 1)]
     for run, line in zip(runs, lines_of(figure, "y"), strict=False):
-        assert line["y"] == pytest.approx([epoch.accuracy for epoch in run.epochs], rel=1e-3)
+        assert line["y"] == pytest.approx([100 * epoch.accuracy for epoch in run.epochs], rel=1e-3)
     rates = [line["y"] for line in lines_of(figure, "y4")]
     assert rates[0][0] < rates[3][0] == 0.1
     assert sum(line["showlegend"] for line in figure["data"]) == 3
@@ -211,20 +212,20 @@ def found(t, pair):
 
 @every_language
 def test_both_accuracies_are_told_and_in_how_many_seeds_it_helped(language):
-    told, seeds, _, norms = found(Texts(language), pair_of([0.9, 0.5, 0.7], [0.6, 0.6, 0.7]))
+    told, _, seeds, norms = found(Texts(language), pair_of([0.9, 0.5, 0.7], [0.6, 0.6, 0.7]))
 
-    assert numbers(told) == [0.1, 100, 0.7, 0.5, 0.9, 0.633, 0.6, 0.7, 0.5]
-    assert numbers(seeds) == [3, 1, 1]
+    assert numbers(told) == [0.1, 100, 70, 50, 90, 63.3, 60, 70, 50]
+    assert numbers(seeds) == [3, 1, 1, 1]
     assert numbers(norms) == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(
     ("with_warmup", "without", "key", "gap"),
     [
-        ([0.9, 0.92], [0.6, 0.62], "better", 0.3),
-        ([0.6, 0.62], [0.9, 0.92], "worse", -0.3),
-        ([0.9, 0.5], [0.6, 0.62], "same", 0.09),
-        ([0.52, 0.53], [0.51, 0.51], "same", 0.015),  # too few sentences for that
+        ([0.9, 0.92], [0.6, 0.62], "better", 30),
+        ([0.6, 0.62], [0.9, 0.92], "worse", -30),
+        ([0.9, 0.5], [0.6, 0.62], "same", 9),
+        ([0.52, 0.53], [0.51, 0.51], "same", 1.5),  # too few sentences for that
     ],
 )
 @every_language
@@ -233,7 +234,7 @@ def test_the_difference_is_told_both_ways_and_where_there_is_none(
 ):
     t = Texts(language)
 
-    difference = found(t, pair_of(with_warmup, without))[2]
+    difference = found(t, pair_of(with_warmup, without))[1]
 
     assert numbers(difference) == [pytest.approx(gap)]
     pattern = re.escape(t(f"sentiment.warmup.{key}")).replace(r"\{gap\}", ".*")
@@ -274,3 +275,42 @@ def test_the_progress_names_the_run_that_goes_on(language):
 
     # 45 steps in 0.2 s; 15 and two more seeds of both are ahead.
     assert numbers(told) == [0, 3, 3, 1]
+
+
+def test_the_largest_gradient_is_that_of_steps_whose_gradient_is_a_number():
+    pair = pair_of([0.5, 0.5], [0.5, 0.5])
+    lost = replace(pair.without.runs[1], ending="not_finite", norms=(float("nan"), 7.0, 9.0))
+    # Whoever stops it before the first step of a run leaves one without any.
+    begun = replace(pair.with_warmup.runs[1], ending="", losses=(), norms=(), rates=())
+    with_warmup = replace(pair.with_warmup, runs=(pair.with_warmup.runs[0], begun))
+    without = replace(pair.without, runs=(lost, pair.without.runs[0]))
+
+    (norms,) = [
+        each for each in found(EN, Pair(with_warmup, without)) if each.startswith("Largest")
+    ]
+
+    assert numbers(norms) == [0.5, 9]
+
+
+def test_at_each_moment_at_which_it_can_be_stopped_there_is_something_to_say():
+    plans, moments = plans_of(recipe=replace(RECIPE, n_epochs=1)), []
+
+    sentiment_warmup.work(plans)(lambda done, shown: moments.append(shown))
+
+    # The last runs begin while others have come to their end.
+    assert any(not run.norms for pair in moments for each in pair.both for run in each.runs[1:])
+    for pair in moments:
+        for is_active in (True, False):
+            sentiment_warmup.table(EN, pair, is_active=is_active)
+        sentiment_warmup.found(EN, pair, plans)
+
+
+def test_a_gradient_that_is_no_number_is_not_the_largest():
+    pair = pair_of((0.9, 0.8), (0.9, 0.8))
+    lost = replace(pair.without.runs[0], norms=(math.nan, 3.0, math.nan))
+    without = replace(pair.without, runs=(lost, *pair.without.runs[1:]))
+
+    said = " ".join(sentiment_warmup.found(EN, replace(pair, without=without), None))
+
+    assert "nan" not in said
+    assert "3 without" in said

@@ -55,7 +55,7 @@ def test_layers_and_ways_are_told_apart():
 
     _, meanings, *_ = sentiment_weights.table(EN, model).values()
 
-    assert "LSTM 2, backwards: from its last state to the four gates" in meanings
+    assert "LSTM 2, backwards: from its previous state to the four gates" in meanings
     # Each gate has two biases that are for the same.
     assert len({*meanings[1:-3]}) == 2 * 2 * 3
 
@@ -66,14 +66,14 @@ def test_the_parts_are_all_of_it():
 
     state = model.run.state
     assert sum(parts.values()) == sum(value.numel() for value in state.values())
-    assert parts["vectors of the words"] == state["embedding.weight"].numel()
+    assert parts["vectors of the tokens"] == state["embedding.weight"].numel()
     assert list(parts.values()) == sorted(parts.values(), reverse=True)
     share = 100 * parts["attention"] / sum(parts.values())
-    assert f"attention ({share:.3g} %)" in found(model)
+    assert f"attention ({share:.3g}\u00a0%)" in found(model)
 
 
 def test_the_size_that_is_told_is_that_of_the_file():
-    assert f"The file has {len(sentiment_weights.file(trained())):,} bytes" in found(trained())
+    assert f"and {len(sentiment_weights.file(trained())):,} in the file" in found(trained())
 
 
 def test_what_it_reaches_is_counted():
@@ -88,7 +88,7 @@ def test_a_model_on_somebodys_own_sentences_names_what_goes_along():
     model = trained()
     own = Trained(model.run, model.corpus, None)
 
-    assert f"the {len(model.corpus.vocabulary.words)} words that the model knows" in found(own)
+    assert f"the words that the model knows ({len(model.corpus.vocabulary.words)})" in found(own)
 
 
 def test_the_lines_that_read_it_work(tmp_path, monkeypatch, capsys):
@@ -136,8 +136,8 @@ def test_without_its_sentences_a_file_only_claims():
     again = sentiment.from_file(sentiment_weights.file(Trained(model.run, model.corpus)))
 
     assert not again.has_sentences
-    share = f"{100 * model.run.accuracy:.3g}"
-    assert f"Its file says that it got {share} % of its validation sentences" in found(again)
+    share = f"{100 * model.run.accuracy:.1f}\u00a0%"
+    assert f"Its file says that it got {share} of its validation sentences" in found(again)
     assert EN(
         "sentiment.weights.claimed", model="LSTM + attention", seed=0, epoch=3, share=share
     ) in (found(again))

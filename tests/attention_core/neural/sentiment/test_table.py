@@ -13,6 +13,7 @@ from attention_core.errors import ChoiceError
 from attention_core.neural.sentiment.corpus import MOST_TOKENS
 from attention_core.neural.sentiment.table import (
     MOST_CHARACTERS,
+    MOST_RECORDS,
     MOST_ROWS,
     WAYS,
     Table,
@@ -104,14 +105,23 @@ def test_what_a_spreadsheet_writes_is_read_back():
         ("a,1\n\nb, \n", ("label", 3, "b", 0)),
         ('a,1\n"b,0\nc,1\n', ("quotes", 2, "", 0)),
         ('a,1\n"b" c,0\n', ("quotes", 2, "", 0)),
-        ("a" * 200_000 + ",1\n", ("quotes", 1, "", 0)),
+        ("a" * 200_000 + ",1\n", ("long", 1, "", 131_072)),
+        ("a,1\n" + '"' + "a" * 200_000 + '",1\n', ("long", 2, "", 131_072)),
+        ("\n" * 3_000_000, ("rows", MOST_RECORDS + 1, "", MOST_ROWS)),
+        (",\n" * 1_000_000, ("rows", MOST_RECORDS + 1, "", MOST_ROWS)),
         ("a,1\n" * (MOST_ROWS + 1), ("rows", MOST_ROWS + 1, "", MOST_ROWS)),
         ("a" * (MOST_CHARACTERS + 1), ("size", 0, "", MOST_CHARACTERS + 1)),
     ],
-    ids=range(13),
+    ids=range(16),
 )
 def test_what_is_wrong_is_refused_with_its_line(text, refused):
     assert refusal(read, text) == refused
+
+
+def test_lines_within_a_text_are_no_rows():
+    table = '"a\nb\nc\nd\ne\nf\ng",1\n' * MOST_ROWS
+
+    assert len(read(table)) == MOST_ROWS
 
 
 def test_as_many_rows_as_are_allowed_are_read():
