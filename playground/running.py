@@ -30,6 +30,10 @@ atexit.register(_JOBS.close)
 
 def start(name: str, work: Work, *, key: Hashable = None, is_alone: bool = False) -> None:
     """Let some work be done; as `Jobs.start`."""
+    # What is registered last is called first. PyTorch, which is imported later than this, takes
+    # parts of itself away at the end, and no job may be in the midst of them then.
+    atexit.unregister(_JOBS.close)
+    atexit.register(_JOBS.close)
     _JOBS.start(session.id(), name, work, key=key, is_alone=is_alone)
 
 

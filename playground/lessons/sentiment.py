@@ -268,6 +268,7 @@ def work(plan: Plan) -> Work:
 
     def train_all(tell: Tell) -> Training:
         course = Course(plan)
+        tell(0.0)  # the sentences may have taken seconds
         for seed in plan.seeds:
             for made_of in plan.architectures:
                 course.train(made_of, seed, lambda: tell(course.training.done, course.training))

@@ -138,6 +138,7 @@ def work(plans: Plans) -> Work:
             pair = so_far()
             tell(pair.done, pair)
 
+        tell(0.0)  # the sentences may have taken seconds
         for seed in SEEDS:
             for course in courses:
                 course.train(course.training.plan.architectures[0], seed, told)

@@ -122,7 +122,9 @@ def test_other_plans_have_another_key():
 def test_both_are_trained_seed_by_seed_as_the_core_does():
     told, plans = [], plans_of()
 
-    pair = sentiment_warmup.work(plans)(lambda done, shown: told.append((done, shown)))
+    pair = sentiment_warmup.work(plans)(lambda done, shown=None: told.append((done, shown)))
+
+    assert told.pop(0) == (0.0, None)  # the sentences are made
 
     corpus = SOURCES["en"].corpus()
     for training in pair.both:
@@ -166,7 +168,7 @@ def test_the_table_has_a_row_with_and_a_row_without(language):
 
 
 def test_the_curves_are_those_of_the_runs_and_their_rates():
-    pair = sentiment_warmup.work(plans_of())(lambda done, shown: None)
+    pair = sentiment_warmup.work(plans_of())(lambda done, shown=None: None)
 
     figure = sentiment_warmup.curves(EN, pair, "light")
 
@@ -295,7 +297,8 @@ def test_the_largest_gradient_is_that_of_steps_whose_gradient_is_a_number():
 def test_at_each_moment_at_which_it_can_be_stopped_there_is_something_to_say():
     plans, moments = plans_of(recipe=replace(RECIPE, n_epochs=1)), []
 
-    sentiment_warmup.work(plans)(lambda done, shown: moments.append(shown))
+    sentiment_warmup.work(plans)(lambda done, shown=None: moments.append(shown))
+    moments.remove(None)
 
     # The last runs begin while others have come to their end.
     assert any(not run.norms for pair in moments for each in pair.both for run in each.runs[1:])
