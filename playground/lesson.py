@@ -158,6 +158,37 @@ def start(name: str, work: Work, *, key: Hashable = None, is_alone: bool = False
     running.start(name, work, key=key, is_alone=is_alone)
 
 
+def start_or_stop(
+    t: Texts,
+    name: str,
+    label: str,
+    begin: Callable[..., None],
+    *args: Any,
+    icon: str = ":material/play_arrow:",
+    is_disabled: bool = False,
+) -> None:
+    """The one button that starts a job, and stops it while it waits or runs.
+
+    Args:
+        t: The reader's language.
+        name: Of the job.
+        label: What starts it.
+        begin: Starts it, called with `args`.
+        args: For `begin`.
+        icon: Of what starts it.
+        is_disabled: Whether it cannot be started.
+    """
+    is_active = running.is_active(name)
+    press(
+        t("job.stop") if is_active else label,
+        ":material/stop:" if is_active else icon,
+        running.stop if is_active else begin,
+        *((name,) if is_active else args),
+        is_disabled=is_disabled and not is_active,
+        key=f"{name}.run",
+    )
+
+
 def watch(
     t: Texts, name: str, said: Callable[[Any], str] | None = None, *, has_stop: bool = True
 ) -> View | None:

@@ -12,7 +12,7 @@ from playground.texts import Texts
 if TYPE_CHECKING:
     from torch import Tensor
 
-MOST_MEGABYTES = 8  # of a file that is opened
+MOST_MEGABYTES = 4  # of a file that is opened, as the server takes them
 
 _READ = """import json
 from safetensors import safe_open

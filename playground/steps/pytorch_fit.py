@@ -51,13 +51,8 @@ def draw_task(t: Texts, task: fit.Task, *, is_running: bool) -> None:
         lesson.choose(
             f"{FIT}.begin", t("pytorch.fit.begin"), fit.beginning_names(t), is_disabled=is_running
         )
-        lesson.press(
-            t("job.stop") if is_running else t("pytorch.fit.start"),
-            ":material/stop:" if is_running else ":material/play_arrow:",
-            stop if is_running else begin,
-            is_disabled=not is_running and bool(fit.obstacle(t, task)),
-            key=f"{FIT}.run",
-        )
+        is_disabled = bool(fit.obstacle(t, task))
+        lesson.start_or_stop(t, FIT, t("pytorch.fit.start"), begin, is_disabled=is_disabled)
 
 
 def draw_course(t: Texts, course: "Course", task: fit.Task, *, is_running: bool) -> None:
@@ -108,11 +103,6 @@ def begin() -> None:
     session.set_setting(f"{FIT}.at", None)  # the last moment, whichever that will be
     task = fit.task(session.experiment(), session.head(), session.setting, session.target())
     lesson.start(FIT, fit.work(task))
-
-
-def stop() -> None:
-    """Let it end."""
-    running.stop(FIT)
 
 
 def take(head: int, moment: "Moment") -> None:

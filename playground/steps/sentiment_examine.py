@@ -28,20 +28,9 @@ def draw(t: Texts) -> None:
         draw_one(t, witness)
     else:
         with inputs:
-            draw_button(t, trained)
+            label = t("sentiment.examine.start")
+            lesson.start_or_stop(t, EXAMINE, label, begin, trained, icon=":material/gavel:")
         draw_all(t, trained)
-
-
-def draw_button(t: Texts, trained: Trained) -> None:
-    """What starts the examination, and stops it."""
-    is_running = running.is_active(EXAMINE)
-    lesson.press(
-        t("job.stop") if is_running else t("sentiment.examine.start"),
-        ":material/stop:" if is_running else ":material/gavel:",
-        stop if is_running else begin,
-        trained,
-        key=f"{EXAMINE}.run",
-    )
 
 
 def draw_all(t: Texts, trained: Trained) -> None:
@@ -88,8 +77,3 @@ def draw_one(t: Texts, witness: examine.Witness | None) -> None:
 def begin(trained: Trained) -> None:
     """Let this model be examined, if nobody has examined it before."""
     lesson.start(EXAMINE, examine.work(trained), key=(EXAMINE, examine.identity(trained)))
-
-
-def stop(_: Trained) -> None:
-    """Let it end."""
-    running.stop(EXAMINE)

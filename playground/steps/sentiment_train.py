@@ -54,14 +54,8 @@ def draw_inputs(t: Texts, obstacle: str, *, is_running: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         slide_all(sentiment_train.inputs(t, session.setting), is_running=is_running)
         has_models = bool(session.setting(f"{TRAIN}.models", sentiment.MODELS))
-        lesson.press(
-            t("job.stop") if is_running else t("sentiment.train.start"),
-            ":material/stop:" if is_running else ":material/play_arrow:",
-            stop if is_running else begin,
-            t,
-            is_disabled=not is_running and (bool(obstacle) or not has_models),
-            key=f"{TRAIN}.run",
-        )
+        label, is_disabled = t("sentiment.train.start"), bool(obstacle) or not has_models
+        lesson.start_or_stop(t, TRAIN, label, begin, t, is_disabled=is_disabled)
     draw_more(t, is_running=is_running)
     if obstacle:
         st.warning(obstacle)
@@ -121,8 +115,3 @@ def begin(t: Texts) -> None:
     """Let that be trained which the inputs describe."""
     plan = sentiment.plan(session.setting, t)
     lesson.start(TRAIN, sentiment.work(plan), key=(TRAIN, plan))
-
-
-def stop(_: Texts) -> None:
-    """Let it end."""
-    running.stop(TRAIN)

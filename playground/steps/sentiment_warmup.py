@@ -53,14 +53,8 @@ def draw_inputs(t: Texts, obstacle: str, *, is_running: bool) -> None:
                 help=each.help,
                 is_disabled=is_running,
             )
-        lesson.press(
-            t("job.stop") if is_running else t("sentiment.warmup.start"),
-            ":material/stop:" if is_running else ":material/play_arrow:",
-            stop if is_running else begin,
-            t,
-            is_disabled=not is_running and bool(obstacle),
-            key=f"{WARMUP}.run",
-        )
+        label = t("sentiment.warmup.start")
+        lesson.start_or_stop(t, WARMUP, label, begin, t, is_disabled=bool(obstacle))
     if obstacle:
         st.warning(obstacle)
 
@@ -69,8 +63,3 @@ def begin(t: Texts) -> None:
     """Let both be trained as the inputs describe."""
     plans = sentiment_warmup.plans(session.setting, t)
     lesson.start(WARMUP, sentiment_warmup.work(plans), key=sentiment_warmup.key(plans))
-
-
-def stop(_: Texts) -> None:
-    """Let it end."""
-    running.stop(WARMUP)

@@ -41,7 +41,7 @@ from attention_core.neural.sentiment.reviews import MissingPackageError, Reviews
 from attention_core.neural.sentiment.tokens import HOW
 from attention_core.neural.sentiment.training import Epoch, Recipe, Run, logits, result
 
-MOST_BYTES = 8 * 2**20
+MOST_BYTES = 4 * 2**20  # what the app lets be uploaded; its largest model takes 3 MB
 VERSION = 1
 LIMITS = {"embed_dim": 128, "hidden": 128, "n_layers": 4, "n_heads": 8}  # of an architecture
 MOST_EXAMPLES = 8_000  # that a file may ask to be made again: a fraction of a second
