@@ -163,7 +163,7 @@ def test_a_step_that_tries_a_model_says_that_its_sentences_are_missing(monkeypat
 def test_a_file_that_is_all_one_name_is_refused_in_a_few_words():
     data = file("bag")
     end = 8 + int.from_bytes(data[:8], "little")
-    header = data[8:end].replace(rb"\"kind\":\"bag\"", rb"\"kind\":\"" + b"*" * 7_000_000 + rb"\"")
+    header = data[8:end].replace(rb"\"kind\":\"bag\"", rb"\"kind\":\"" + b"*" * 3_000_000 + rb"\"")
 
     app = upload(opened(), len(header).to_bytes(8, "little") + header + data[end:])
 
