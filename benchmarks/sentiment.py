@@ -1,11 +1,9 @@
 """How long training on text takes, and what it needs: `python -m benchmarks.sentiment`.
 
-Each line is measured in a process of its own, as peak memory is that of a whole process, and as
-the number of threads is read when PyTorch is loaded.
+Each line is measured in a process of its own, as peak memory is that of a whole process.
 """
 
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -52,12 +50,13 @@ def measure() -> Iterator[Row]:
 def threads(source: str, kinds: Sequence[str]) -> Iterator[Row]:
     """One thread against two: more of them share out what is too small to be shared."""
     for kind in kinds:
-        one, two = (
-            in_process("epoch", source, kind, n_threads=count)["seconds"] for count in (1, 2)
+        one, two = (in_process("epoch", source, kind, count) for count in ("1", "2"))
+        what = (
+            f"training on {source}, {kind}: an epoch with two threads (floor: one); of both cores"
         )
-        what = f"training on {source}, {kind}: an epoch with two threads (floor: one)"
-        ratio = f"{two / one:.2f} ×"
-        yield Row(what, f"{one:.2f} s", f"{two:.2f} s", ratio, "–", None)
+        ratio = f"{two['seconds'] / one['seconds']:.2f} ×"
+        told = [f"{each['seconds']:.2f} s; {each['processor']:.2f} s" for each in (one, two)]
+        yield Row(what, *told, ratio, "–", None)
 
 
 def plain(what: str, found: str, bound: str = "–", is_met: bool | None = None) -> Row:
@@ -68,11 +67,10 @@ def plain(what: str, found: str, bound: str = "–", is_met: bool | None = None)
 # --- in a process of its own
 
 
-def in_process(name: str, *arguments: str, n_threads: int = 1) -> dict[str, Any]:
+def in_process(name: str, *arguments: str) -> dict[str, Any]:
     """What one of the measurements below gives."""
     command = [sys.executable, "-m", "benchmarks.sentiment", name, *arguments]
-    environment = os.environ | {"OMP_NUM_THREADS": str(n_threads)}
-    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -84,28 +82,35 @@ def plan(source: str) -> sentiment.Plan:
     )
 
 
-def epoch(source: str, kind: str) -> dict[str, float]:
+def epoch(source: str, kind: str, n_threads: str = "1") -> dict[str, float]:
     """The time of an epoch, its measurement included: a mean, after one that loads everything."""
     import torch
 
     from attention_core.neural.sentiment.training import train
 
-    n_threads = int(os.environ["OMP_NUM_THREADS"])
-    if n_threads > 1:  # training asks for one
-        torch.set_num_threads(n_threads)
-        torch.set_num_threads = ignore
+    torch.set_num_threads(int(n_threads))
+    torch.set_num_threads = ignore  # training asks for one
     whole = plan(source)
     made_of = next(each for each in whole.architectures if each.kind == kind)
     recipe = replace(whole.recipe, n_epochs=N_EPOCHS)
-    begins: dict[int, float] = {}
+    begins: dict[int, tuple[float, float]] = {}
     train(
         sentiment.corpus(whole.source),
         made_of,
         recipe,
         0,
-        tell=lambda run: begins.setdefault(len(run.epochs), time.perf_counter()) and None,
+        tell=lambda run: begins.setdefault(len(run.epochs), clocks()) and None,
     )
-    return {"seconds": (begins[N_EPOCHS] - begins[2]) / (N_EPOCHS - 2), "megabytes": megabytes()}
+    spent = (
+        (last - first) / (N_EPOCHS - 2)
+        for first, last in zip(begins[2], begins[N_EPOCHS], strict=True)
+    )
+    return dict(zip(("seconds", "processor"), spent, strict=True)) | {"megabytes": megabytes()}
+
+
+def clocks() -> tuple[float, float]:
+    """Seconds of the clock on the wall, and of all cores together in this process."""
+    return time.perf_counter(), time.process_time()
 
 
 def whole_plan(source: str) -> dict[str, float]:

@@ -144,7 +144,8 @@ def train(
         The run; its result is that of the last epoch, or, where `patience` may have ended it,
         that of the lowest validation loss.
     """
-    # Two threads took 5 to 20 times as long with batches as small as these.
+    # With batches as small as these two threads took as long as one and twice the processor's time
+    # (benchmarks/sentiment.py), and far longer than one where others wanted the second core.
     torch.set_num_threads(1)  # of this thread, which need not be the one that loaded the library
     learner = _Learner(corpus, architecture, recipe, seed)
     tried = _numbered(corpus.validation, corpus.vocabulary)
