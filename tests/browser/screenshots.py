@@ -47,6 +47,8 @@ def sentiment(page: Page, url: str) -> None:
     expect(stop).to_have_count(0, timeout=200_000)
     with playground.one_run():
         page.get_by_role("radio", name="Where it looks", exact=True).click()
+    page.set_viewport_size({"width": 1440, "height": 1360})  # the whole board
+    playground.settle()
     take(playground, "sentiment")
 
 
