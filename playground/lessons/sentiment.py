@@ -63,7 +63,6 @@ class Training:
     plan: Plan
     corpus: "Corpus"
     runs: tuple["Run", ...]  # those that have begun: seed by seed, in the order of architectures
-    seconds: float  # since it began
     spent: tuple[float, ...] = ()  # seconds on each run; 0 for one that was trained before
 
     @property
@@ -215,8 +214,7 @@ class Course:
     """A plan that is carried out, run by run."""
 
     def __init__(self, plan: Plan, *, keeps_states: bool = True) -> None:
-        self.training = Training(plan, corpus(plan.source), (), 0.0)
-        self._began = time.monotonic()
+        self.training = Training(plan, corpus(plan.source), ())
         self._keeps_states = keeps_states
 
     def train(self, made_of: "Architecture", seed: int, tell: Callable[[], None]) -> None:
@@ -248,7 +246,6 @@ class Course:
         return replace(
             before,
             runs=(*before.runs, run),
-            seconds=time.monotonic() - self._began,
             spent=(*before.spent, spent),
         )
 

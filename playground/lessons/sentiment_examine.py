@@ -418,9 +418,10 @@ def _parts(t: Texts, of: "Statement") -> list[tuple[str, FloatArray]]:
 def of_one(t: Texts, of: Witness) -> list[str]:
     """What the model says to it, which tokens come first, and how alike the rankings are."""
     from attention_core.neural.sentiment.examination import taus
+    from attention_core.neural.sentiment.model import probability
 
-    probability = 0.5 * (1 + float(np.tanh(of.statement.logit / 2)))
-    said = [t("sentiment.examine.one_answer", probability=short(probability))]
+    likely = short(float(probability(of.statement.logit)))
+    said = [t("sentiment.examine.one_answer", probability=likely)]
     if of.label is not None:
         labels = (t("sentiment.examine.is_negative"), t("sentiment.examine.is_positive"))
         said.append(labels[of.label])

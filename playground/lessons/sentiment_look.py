@@ -60,7 +60,9 @@ class Look:
     @property
     def probability(self) -> float:
         """That the sentence is positive."""
-        return float(_sigmoid(self.logit))
+        from attention_core.neural.sentiment.model import probability
+
+        return float(probability(self.logit))
 
     @property
     def is_positive(self) -> bool:
@@ -146,23 +148,20 @@ def _n_tokens(corpus: "Corpus", text: str) -> int:
 @lru_cache(maxsize=8)  # each may keep a whole run
 def course(run: "Run", ids: tuple[int, ...]) -> list[float]:
     """The probability of a sentence after each epoch that the run has kept."""
-    from attention_core.neural.sentiment.model import batch
+    from attention_core.neural.sentiment.model import batch, probability
 
     models = (_made(run, index) for index in range(len(run.states)))
-    return [float(_sigmoid(model(batch([ids])).logits.item())) for model in models]
+    return [float(probability(model(batch([ids])).logits.item())) for model in models]
 
 
 @lru_cache(maxsize=8)  # each may keep a whole run
 def beginnings(run: "Run", index: int, ids: tuple[int, ...]) -> list[float]:
     """The probability of the first token alone, of the first two, and so on."""
-    from attention_core.neural.sentiment.model import batch
+    from attention_core.neural.sentiment.model import batch, probability
 
     firsts = [ids[: n + 1] for n in range(len(ids))]
-    return [float(_sigmoid(logit)) for logit in _model(run, index)(batch(firsts)).logits.tolist()]
-
-
-def _sigmoid(logit: float) -> Any:
-    return 1 / (1 + np.exp(-np.clip(logit, -700, 700)))
+    likely: list[float] = probability(_model(run, index)(batch(firsts)).logits.tolist()).tolist()
+    return likely
 
 
 def _numbers(tensor: Any) -> FloatArray:

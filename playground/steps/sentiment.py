@@ -1,10 +1,13 @@
-"""What the later steps of the lesson on trained attention begin with: which model they look at."""
+"""What steps of the lesson on trained attention share: the model they look at, and sliders."""
+
+from collections.abc import Sequence
 
 import streamlit as st
 
 from playground import lesson, running, session
 from playground.lessons import sentiment
 from playground.lessons.sentiment import TRAIN, Trained
+from playground.lessons.sentiment_train import Input
 from playground.texts import Texts
 
 FILE = "sentiment.file"  # the setting that holds the file that was opened last, as bytes
@@ -56,3 +59,16 @@ def draw_ways(t: Texts) -> None:
 def go_to(step: str) -> None:
     """Another step of this lesson."""
     session.set_setting("sentiment.step", step)
+
+
+def slide_all(place: str, inputs: Sequence[Input], *, is_running: bool) -> None:
+    """A slider for each of these inputs of a step; none can be moved while its job runs."""
+    for each in inputs:
+        lesson.slide_along(
+            f"{place}.{each.id}",
+            each.label,
+            each.options,
+            default=each.default,
+            help=each.help,
+            is_disabled=is_running,
+        )

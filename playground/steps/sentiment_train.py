@@ -1,6 +1,5 @@
 """The step in which models are trained: which ones, how, and how it goes."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,7 @@ import streamlit as st
 from playground import lesson, running, session, shell
 from playground.lessons import sentiment, sentiment_texts, sentiment_train
 from playground.lessons.sentiment import TRAIN
-from playground.lessons.sentiment_train import Input
+from playground.steps.sentiment import slide_all
 from playground.texts import Texts
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def draw_inputs(t: Texts, obstacle: str, *, is_running: bool) -> None:
         is_disabled=is_running,
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        slide_all(sentiment_train.inputs(t, session.setting), is_running=is_running)
+        slide_all(TRAIN, sentiment_train.inputs(t, session.setting), is_running=is_running)
         has_models = bool(session.setting(f"{TRAIN}.models", sentiment.MODELS))
         label, is_disabled = t("sentiment.train.start"), bool(obstacle) or not has_models
         lesson.start_or_stop(t, TRAIN, label, begin, t, is_disabled=is_disabled)
@@ -72,7 +71,7 @@ def draw_more(t: Texts, *, is_running: bool) -> None:
         return
     with more:
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            slide_all(sentiment_train.inputs_of_recipe(t), is_running=is_running)
+            slide_all(TRAIN, sentiment_train.inputs_of_recipe(t), is_running=is_running)
             lesson.switch(
                 f"{TRAIN}.decay",
                 t("sentiment.train.decay"),
@@ -81,7 +80,7 @@ def draw_more(t: Texts, *, is_running: bool) -> None:
                 is_disabled=is_running,
             )
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            slide_all(sentiment_train.inputs_of_models(t), is_running=is_running)
+            slide_all(TRAIN, sentiment_train.inputs_of_models(t), is_running=is_running)
             lesson.switch(
                 f"{TRAIN}.residual",
                 t("sentiment.train.residual"),
@@ -96,19 +95,6 @@ def draw_more(t: Texts, *, is_running: bool) -> None:
             is_disabled=is_running,
         )
         st.markdown(sentiment_train.fallback(t, session.setting))
-
-
-def slide_all(inputs: Sequence[Input], *, is_running: bool) -> None:
-    """A slider for each of these inputs."""
-    for each in inputs:
-        lesson.slide_along(
-            f"{TRAIN}.{each.id}",
-            each.label,
-            each.options,
-            default=each.default,
-            help=each.help,
-            is_disabled=is_running,
-        )
 
 
 def begin(t: Texts) -> None:

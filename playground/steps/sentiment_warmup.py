@@ -7,6 +7,7 @@ import streamlit as st
 from playground import lesson, running, session, shell
 from playground.lessons import sentiment, sentiment_texts, sentiment_warmup
 from playground.lessons.sentiment_warmup import WARMUP, Pair
+from playground.steps.sentiment import slide_all
 from playground.texts import Texts
 
 
@@ -44,15 +45,8 @@ def draw_inputs(t: Texts, obstacle: str, *, is_running: bool) -> None:
         is_disabled=is_running,
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        for each in sentiment_warmup.inputs(t, session.setting):
-            lesson.slide_along(
-                f"{WARMUP}.{each.id}",
-                each.label,
-                each.options,
-                default=each.default,
-                help=each.help,
-                is_disabled=is_running,
-            )
+        inputs = sentiment_warmup.inputs(t, session.setting)
+        slide_all(WARMUP, inputs, is_running=is_running)
         label = t("sentiment.warmup.start")
         lesson.start_or_stop(t, WARMUP, label, begin, t, is_disabled=bool(obstacle))
     if obstacle:

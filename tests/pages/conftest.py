@@ -3,6 +3,9 @@
 import pytest
 import streamlit as st
 
+from playground import running
+from playground.jobs import Jobs
+
 
 @pytest.fixture
 def asked(monkeypatch):
@@ -16,3 +19,12 @@ def asked(monkeypatch):
 
     monkeypatch.setattr(st, "rerun", note)
     return scopes
+
+
+@pytest.fixture
+def jobs(monkeypatch):
+    """Jobs of this test alone: no results of others."""
+    own = Jobs(limit=1)
+    monkeypatch.setattr(running, "_JOBS", own)
+    yield own
+    own.close()

@@ -5,23 +5,13 @@ import pytest
 
 from attention_core import Experiment, to_plain
 from attention_core.neural.fitting import fit, pattern
-from playground import link, running
-from playground.jobs import Jobs
+from playground import link
 from playground.lessons import pytorch_fit
 from tests.pages.driver import App
 from tests.pages.jobs import finished, job, until
 
 FIT = "pytorch.fit"
 CAT = Experiment.from_preset("cat")
-
-
-@pytest.fixture
-def jobs(monkeypatch):
-    """Jobs of this test alone."""
-    own = Jobs(limit=1)
-    monkeypatch.setattr(running, "_JOBS", own)
-    yield own
-    own.close()
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """The step on mistakes: what the chosen model gets wrong, and the way to where it looks."""
 
+from dataclasses import replace
+
 import pytest
 
 from attention_core.neural.sentiment.corpus import Corpus
@@ -74,7 +76,7 @@ def of_validation(validation):
     """The training as if these had been the validation sentences."""
     whole = training()
     corpus = Corpus(whole.corpus.train, validation, whole.corpus.vocabulary, whole.corpus.how)
-    return sentiment.Training(whole.plan, corpus, whole.runs, whole.seconds)
+    return replace(whole, corpus=corpus)
 
 
 def test_the_number_of_a_mistake_that_is_none_any_more_gives_way_to_the_first():

@@ -1,10 +1,10 @@
 """The step on cross-examination: a press examines the chosen model; one sentence needs no press."""
 
+from dataclasses import replace
+
 import pytest
 
 from attention_core.neural.sentiment.corpus import Corpus
-from playground import running
-from playground.jobs import Jobs
 from playground.lessons import sentiment
 from playground.lessons import sentiment_examine as step
 from playground.texts import LANGUAGES
@@ -17,13 +17,7 @@ LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 every_language = pytest.mark.parametrize("language", LANGUAGES)
 
 
-@pytest.fixture(autouse=True)
-def jobs(monkeypatch):
-    """No results of other tests."""
-    jobs = Jobs(limit=1)
-    monkeypatch.setattr(running, "_JOBS", jobs)
-    yield jobs
-    jobs.close()
+pytestmark = pytest.mark.usefixtures("jobs")
 
 
 def at(language="en", kind="lstm_attention"):
@@ -186,7 +180,7 @@ def test_the_sentence_of_another_step_can_be_asked_about():
 def test_without_labelled_sentences_it_is_said_what_is_missing():
     whole = training()
     corpus = Corpus(whole.corpus.train, (), whole.corpus.vocabulary, whole.corpus.how)
-    bare = sentiment.Training(whole.plan, corpus, whole.runs, whole.seconds)
+    bare = replace(whole, corpus=corpus)
 
     app = with_training(App("sentiment").set("sentiment.step", "examine"), bare)
 

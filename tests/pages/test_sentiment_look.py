@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from attention_core import to_plain
-from playground import running
-from playground.jobs import Jobs
 from playground.lessons import sentiment, sentiment_look
 from tests.pages.driver import App
 from tests.sentiment import training, with_training
@@ -15,13 +13,7 @@ from tests.sentiment import training, with_training
 TEXT = "The plot is good, but the acting is dull."
 
 
-@pytest.fixture(autouse=True)
-def jobs(monkeypatch):
-    """No results of other tests."""
-    jobs = Jobs(limit=1)
-    monkeypatch.setattr(running, "_JOBS", jobs)
-    yield jobs
-    jobs.close()
+pytestmark = pytest.mark.usefixtures("jobs")
 
 
 def opened(result=None, **query):

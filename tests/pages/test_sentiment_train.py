@@ -4,8 +4,6 @@ import threading
 
 import pytest
 
-from playground import running
-from playground.jobs import Jobs
 from playground.lessons import sentiment, sentiment_texts, sentiment_train
 from playground.lessons.sentiment import TRAIN
 from playground.shelf import Shelf
@@ -17,15 +15,12 @@ WARMUP = "sentiment.warmup"
 
 
 @pytest.fixture(autouse=True)
-def jobs(monkeypatch):
-    """Jobs of this test alone, on a few sentences; nothing was trained before."""
-    own = Jobs(limit=1)
-    monkeypatch.setattr(running, "_JOBS", own)
+def jobs(jobs, monkeypatch):
+    """They are about a few sentences, and nothing was trained before."""
     monkeypatch.setattr(sentiment, "_RUNS", Shelf(most=50, most_bytes=2**24))
     monkeypatch.setattr(sentiment, "source", lambda setting, t: SOURCES[t.language])
     monkeypatch.setattr(sentiment_texts, "obstacle", lambda t, setting: "")
-    yield own
-    own.close()
+    return jobs
 
 
 @pytest.fixture

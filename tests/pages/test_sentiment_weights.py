@@ -6,8 +6,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from playground import running
-from playground.jobs import Jobs
 from playground.lessons import sentiment, sentiment_look, sentiment_weights
 from playground.lessons.sentiment import Trained
 from playground.steps import sentiment_errors
@@ -19,13 +17,7 @@ from tests.sentiment import training, with_training
 TEXT = "The plot is good, but the acting is dull."
 
 
-@pytest.fixture(autouse=True)
-def jobs(monkeypatch):
-    """No results of other tests."""
-    jobs = Jobs(limit=1)
-    monkeypatch.setattr(running, "_JOBS", jobs)
-    yield jobs
-    jobs.close()
+pytestmark = pytest.mark.usefixtures("jobs")
 
 
 def model(kind="lstm_attention"):

@@ -5,21 +5,13 @@ import time
 import pytest
 
 from attention_core.neural.influence import influence
-from playground import running
-from playground.jobs import Jobs, View
+from playground.jobs import View
 from playground.lessons import why_influence
 from playground.lessons.why_influence import Settings
 from tests.pages.driver import App
 from tests.pages.jobs import job
 
-
-@pytest.fixture(autouse=True)
-def jobs(monkeypatch):
-    """No results of other tests."""
-    jobs = Jobs(limit=1)
-    monkeypatch.setattr(running, "_JOBS", jobs)
-    yield jobs
-    jobs.close()
+pytestmark = pytest.mark.usefixtures("jobs")
 
 
 def at(length=8, width=8, n_seeds=30):

@@ -36,6 +36,7 @@ from attention_core.neural.sentiment.model import (
     TextClassifier,
     attended,
     batch,
+    probability,
 )
 from attention_core.neural.sentiment.training import logits
 from attention_core.ranks import kendall
@@ -333,7 +334,7 @@ def _effect(name: Intervention, statements: Sequence[Statement]) -> Effect:
     pairs = [*zip(statements, tries, strict=True)]
     return Effect(
         np.array([((z > 0) != (each.logit > 0)).mean() for each, z in pairs]),
-        np.array([np.abs(_sigmoid(z) - _sigmoid(each.logit)).mean() for each, z in pairs]),
+        np.array([np.abs(probability(z) - probability(each.logit)).mean() for each, z in pairs]),
         np.array([((z > 0) == each.label).mean() for each, z in pairs]),
     )
 
@@ -392,8 +393,3 @@ def _tau(a: FloatArray, b: FloatArray) -> float:
 def _chance(values: FloatArray, rng: np.random.Generator) -> FloatArray:
     orders = rng.permuted(np.tile(np.arange(len(values)), (_N_ORDERS, 1)), axis=1)
     return kendall(orders.astype(np.float64), np.broadcast_to(values, orders.shape))
-
-
-def _sigmoid(z: FloatArray | float) -> FloatArray:
-    probability: FloatArray = 0.5 * (1 + np.tanh(np.asarray(z) / 2))
-    return probability

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from attention_core.arrays import BoolArray, FloatArray
 from attention_core.intervals import Interval, of_share
 from attention_core.neural.sentiment.corpus import UNKNOWN, Corpus, Example
-from attention_core.neural.sentiment.model import TextClassifier
+from attention_core.neural.sentiment.model import TextClassifier, probability
 from attention_core.neural.sentiment.training import logits
 
 TraitName: TypeAlias = Literal["long", "unknown", "turn", "negation"]
@@ -45,7 +45,7 @@ class Answer:
     @property
     def probability(self) -> float:
         """That the sentence is positive, by the model."""
-        return float(0.5 * (1 + np.tanh(self.logit / 2)))  # no overflow, however large
+        return float(probability(self.logit))
 
     @property
     def loss(self) -> float:

@@ -15,11 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attention_core.arrays import check_counts
+from attention_core.arrays import FloatArray, check_counts
 from attention_core.errors import ChoiceError, DivisibilityError, RangeError
 from attention_core.neural.layers import MultiHeadAttention, SelfAttention
 from attention_core.neural.sentiment.corpus import MOST_TOKENS, PADDING
@@ -317,6 +319,12 @@ def contributions(model: TextClassifier, reading: Reading) -> Tensor:
         case _:
             last = real.sum(dim=-1, keepdim=True) - 1
             return torch.zeros_like(each[..., 0]).scatter(1, last, each.sum(-1).gather(1, last))
+
+
+def probability(logit: npt.ArrayLike) -> FloatArray:
+    """1 / (1 + e^-z), the probability of "positive" for logits (...), exact where it is small."""
+    likely: FloatArray = np.exp(-np.logaddexp(0.0, -np.asarray(logit, dtype=np.float64)))
+    return likely
 
 
 # --- parameters as plain tensors, and sentences as batches

@@ -285,7 +285,7 @@ def run_of(kind, n_done, seed=0, n_steps=100):
 
 def training_of(runs, spent, kinds=("bag", "lstm"), seeds=(0, 1)):
     plan = Plan(SOURCES["en"], tuple(map(Architecture, kinds)), RECIPE, seeds)
-    return Training(plan, None, tuple(runs), sum(spent), tuple(spent))
+    return Training(plan, None, tuple(runs), tuple(spent))
 
 
 def test_the_time_left_is_at_the_pace_of_each_kind_by_hand():

@@ -43,7 +43,7 @@ def training_of(accuracies, *, corpus=None, recipe=RECIPE, runs=()):
         for kind, own in accuracies.items()
         for seed, accuracy in enumerate(own)
     )
-    return Training(plan, corpus or corpus_of(), runs, 1.0, (0.1,) * len(runs))
+    return Training(plan, corpus or corpus_of(), runs, (0.1,) * len(runs))
 
 
 def numbers(text):

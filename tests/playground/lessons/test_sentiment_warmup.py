@@ -46,7 +46,7 @@ def pair_of(with_warmup, without, *, ending="all"):
             run_of("lstm", accuracy, seed, ending=ending, recipe=plan.recipe)
             for seed, accuracy in enumerate(accuracies)
         )
-        trainings.append(Training(plan, corpus_of(), runs, 1.0, (0.1,) * len(runs)))
+        trainings.append(Training(plan, corpus_of(), runs, (0.1,) * len(runs)))
     return Pair(*trainings)
 
 

@@ -1,6 +1,7 @@
 """Four models that read sentences: padding never counts, and each step is what it is said to be."""
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from attention_core.neural.sentiment.model import (
     contributions,
     mix,
     pool,
+    probability,
     projected,
     shapes,
     state_of,
@@ -424,3 +426,16 @@ def test_words_add_nothing_that_could_be_told_in_other_models():
 
     with pytest.raises(ChoiceError, match="kind must be one of bag, got 'lstm'"):
         contributions(model, model(batch(SENTENCES)))
+
+
+def test_a_probability_is_that_of_the_logit_and_keeps_its_digits_where_it_is_small():
+    logits = [0.0, math.log(3.0), -math.log(3.0), -40.0, 5.5]
+
+    found = probability(logits)
+
+    assert found[:3] == pytest.approx([0.5, 0.75, 0.25])
+    assert found == pytest.approx(torch.sigmoid(torch.tensor(logits).double()).tolist(), rel=1e-6)
+    # Half of 1 + tanh(z / 2) would be 0 there; 1 / (1 + e^-z) overflows at the second.
+    assert probability(-40.0) == pytest.approx(math.exp(-40.0), rel=1e-12)
+    assert probability(-1000.0) == 0.0
+    assert probability(1000.0) == 1.0
