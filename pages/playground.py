@@ -19,6 +19,7 @@ from playground.texts import Texts
 def draw_board(t: Texts) -> None:
     """The board, and the sizes beside it."""
     above = st.container()  # always there, or what stands below would be made anew
+    sizes = place_of_sizes.container()  # also where the board fails, or the next run had no place
     experiment, address = session.experiment(), address_bar.address(t)
     try:
         board.show(board.board_data(t, experiment, experiment.trace(), session.head()), address)
@@ -27,7 +28,7 @@ def draw_board(t: Texts) -> None:
         raise
     with above:
         address_bar.warn(t, address)
-    with place_of_sizes:
+    with sizes:
         controls.sizes(t)
 
 

@@ -59,13 +59,14 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
         return running.is_active(f"{id}.{session.setting(f'{id}.step', next(iter(steps)))}")
 
     def draw(t: Texts) -> None:
+        sizes = place_of_sizes.container()  # also where the step fails, or the next run had none
         _step(t, id, steps)
         if not parts.is_board_drawn():
             address_bar.show(t)
             if parts.is_stale(parts.PAGE):  # a job has ended; a board would ask for this
                 st.rerun()
         if is_on_experiment:
-            with place_of_sizes:
+            with sizes:
                 controls.sizes(t)
 
     # First, as it is what one waits for.

@@ -28,7 +28,21 @@ _WRITTEN = "written"  # for each input, what it was made of when, and what it sh
 def begin_page() -> None:
     """The whole page is being drawn, and has no parts so far."""
     drawn = {"of": _page(), "parts": {}, "has_board": False, "is_polled": False}
-    st.session_state[_DRAWN] = drawn
+    st.session_state[_DRAWN] = drawn | {"is_whole": False}
+
+
+def end_page() -> None:
+    """The whole page has been drawn to its end."""
+    st.session_state[_DRAWN]["is_whole"] = True
+
+
+def is_page_whole() -> bool:
+    """Whether the page was drawn to its end, rather than given up for a later touch.
+
+    What was given up may lack the places that a part fills outside of itself, and the rest of the
+    page is as it was before: no part of it can be drawn alone.
+    """
+    return bool(st.session_state[_DRAWN]["is_whole"])
 
 
 def note(name: str, shows: Shows) -> None:

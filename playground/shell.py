@@ -51,6 +51,7 @@ class Route:
                 _language_control(t)
                 _jobs_elsewhere()
             _notice(t, above)
+            parts.end_page()
         finally:
             st.session_state[_ROUTED] = False
             _spare_collector()
@@ -157,6 +158,8 @@ def part(
     def fragment() -> None:
         is_alone = not st.session_state.get(_ROUTED)
         if is_alone:
+            if not parts.is_page_whole():
+                st.rerun()
             session.count_run()
         with _calm(name):
             parts.note(name, shows)

@@ -4,9 +4,10 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from streamlit.runtime.scriptrunner import RerunData, RerunException, get_script_run_ctx
 
 from attention_core import Experiment
-from playground import parts, shell
+from playground import board, parts, shell
 from tests.pages.driver import App
 
 
@@ -151,6 +152,51 @@ def test_a_page_that_is_stale_when_the_board_is_painted_is_drawn_anew(monkeypatc
         parts.draw_rest()
 
     assert asked == [WHOLE]
+
+
+# --- a page that was not drawn to its end
+
+
+def faults(caplog):
+    return [record for record in caplog.records if record.name == "playground.shell"]
+
+
+@pytest.mark.parametrize("lesson", ["playground", "multi_head"])
+def test_a_page_that_was_given_up_for_a_touch_is_drawn_as_a_whole(monkeypatch, caplog, lesson):
+    """A touch in the middle of a run begins another, of which its callback asks for the board."""
+    app, show = App(lesson).set("preset", "cat"), board.show
+
+    def give_up(*_):
+        monkeypatch.setattr(board, "show", show)
+        asked = get_script_run_ctx().fragment_storage.resolve_target(parts.BOARD)
+        raise RerunException(RerunData(fragment_id_queue=asked))
+
+    monkeypatch.setattr(board, "show", give_up)
+    app.test.run()
+
+    assert faults(caplog) == []
+    assert app.errors == []
+    assert app.test.slider(key="d_k").value == 2
+    assert app.test.selectbox(key="preset").value == "cat"  # the rest of the page is there, too
+
+
+def test_after_a_fault_of_the_board_it_finds_all_its_places(monkeypatch, caplog, asked):
+    def fail(_):
+        raise RuntimeError
+
+    app = App("multi_head").set("preset", "cat").set("d_k", 3)
+    with monkeypatch.context() as broken:
+        broken.setattr(Experiment, "trace", fail)
+        app.test.run()
+    caplog.clear()
+    asked.clear()
+
+    app.test.toggle(key="is_scaled").set_value(False).run()
+
+    assert asked == [BOARD]
+    assert faults(caplog) == []
+    assert app.errors == []
+    assert app.test.slider(key="d_k").value == 3
 
 
 def test_the_same_things_are_shown_by_parts_and_as_a_whole(app):
