@@ -187,6 +187,17 @@ def take_waiting() -> None:
         take(state.get("edits"))
 
 
+def heard() -> dict[str, Any]:
+    """Which message of a board came last: a board that has sent a later one waits for a run."""
+    state = st.session_state.get(BOARD_KEY)
+    message = state.get("edits") if isinstance(state, Mapping) else None
+    if not isinstance(message, Mapping):
+        return {}
+    mount, attempt = message.get("mount"), message.get("attempt")
+    is_known = isinstance(mount, str) and mount in _work()["taken"] and type(attempt) is int
+    return {"mount": mount, "attempt": attempt} if is_known else {}
+
+
 def take(message: Any) -> None:
     """Apply what the board sent: its edits so far, each once, in order.
 

@@ -42,6 +42,7 @@ def show(data: dict[str, Any], address: dict[str, Any]) -> None:
         | {
             "revision": session.revision(),
             "taken": session.taken(),
+            "heard": session.heard(),
             "address": address,
             "is_first": bool(parts.stale()),
         },

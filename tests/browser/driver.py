@@ -60,6 +60,7 @@ class Playground:
         board = self.page.locator(".board")
         if urlsplit(self.page.url).path == "/" or board.count():
             expect(board).to_have_attribute("data-pending", "0", timeout=20_000)
+            expect(board).to_have_attribute("data-heard", "true")  # no run is to come of it
             self.page.wait_for_function(_AGREE, timeout=20_000)  # one click may make two runs
             expect(board).to_have_attribute("data-calm", "true", timeout=20_000)
 

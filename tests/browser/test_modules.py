@@ -382,6 +382,7 @@ _RETURN = """async (data) => {
       ...data,
       revision: 0,
       taken: {},
+      heard: {},
       is_first: false,
       address: { query: {}, language: "en", run: 1 },
     },

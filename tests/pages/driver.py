@@ -59,10 +59,10 @@ class App:
         self.test.file_uploader(key="file").set_value(("a.json", content, "application/json")).run()
         return self
 
-    def send(self, *edits, revision=None, mount="board 1"):
+    def send(self, *edits, revision=None, mount="board 1", attempt=1):
         """What the board in the browser sends. AppTest has no public way to do it."""
         seen = self.board["revision"] if revision is None else revision
-        message = {"mount": mount, "revision": seen, "edits": list(edits)}
+        message = {"mount": mount, "revision": seen, "attempt": attempt, "edits": list(edits)}
         return self._answer(self._with_state(edits=message))
 
     def paint(self):

@@ -298,6 +298,17 @@ def test_a_message_that_arrives_twice_is_applied_once():
     assert app.board["revision"] == 0
 
 
+def test_the_board_learns_which_of_its_messages_was_heard():
+    app = App()
+    assert app.board["heard"] == {}
+
+    app.send(cell(1, 2.0), attempt=3)
+    assert app.board["heard"] == {"mount": "board 1", "attempt": 3}
+
+    app.send(cell(2, 2.0), attempt="<b>")
+    assert app.board["heard"] == {}
+
+
 def test_a_late_edit_does_not_land_on_the_numbers_of_another_preset():
     app = App().set("preset", "cat")
 

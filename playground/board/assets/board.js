@@ -150,6 +150,12 @@ export class Board {
     this.thereafter();
   }
 
+  /** Whether Python has answered the last message; the one before may have brought all edits. */
+  isHeard() {
+    const { mount, attempt } = this.received.heard;
+    return this.attempt === 0 || (mount === this.mount && attempt === this.attempt);
+  }
+
   /** What can wait until the numbers are painted: the address, and the rest of the page. */
   thereafter() {
     const { address, is_first: isFirst } = this.received;
@@ -188,6 +194,7 @@ export class Board {
     if (outline !== this.outline || sizes !== this.sizes) this.reshape(outline, sizes, matrices);
     update(this.root, null, {
       "data-pending": this.pending.length,
+      "data-heard": this.isHeard(),
       "data-run": this.received.address.run,
       "data-first": this.received.is_first,
       "data-theme": this.theme,
@@ -421,7 +428,7 @@ export class Board {
   begun(joins) {
     if (!joins) this.memory.before = this.data;
     this.isOurs = true;
-    update(this.root, null, { "data-pending": this.pending.length });
+    update(this.root, null, { "data-pending": this.pending.length, "data-heard": false });
   }
 
   /**

@@ -51,7 +51,8 @@ import { Sheet, kindOf } from "./sheet.js";
  *   address bar shall hold; `run` counts the runs of the session
  * @property {boolean} is_first whether the rest of the page waits until the board is painted
  * @property {number} revision
- * @property {Record<string, number>} taken
+ * @property {Record<string, number>} taken for each board, its last edit that Python has taken
+ * @property {{mount?: string, attempt?: number}} heard the message that Python has heard last
  *
  * @typedef {Object} Scene all that a sheet needs beside its matrix
  * @property {BoardData} data
