@@ -102,6 +102,12 @@ class Playground:
         self.input(matrix, row, column).focus()
         self.page.keyboard.press("Control+V")
 
+    def close_message(self) -> None:
+        """Close what the board has said, so that what it says next is told from it."""
+        self.input("X", 0, 0).click()
+        self.page.keyboard.press("Escape")
+        expect(self.page.locator(".message")).to_be_hidden()
+
     def copied(self) -> str:
         """What the clipboard holds."""
         return self.page.evaluate("navigator.clipboard.readText()")

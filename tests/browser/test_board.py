@@ -137,50 +137,49 @@ def test_what_is_out_of_view_during_a_drag_is_right_after_it(playground: Playgro
 # --- paste and copy
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "1.5\t2\n-3\t0.25",
-        "1,5\t2\n-3\t0,25\r\n",
-        "1.5,2\n-3,0.25\n",
-        "1,5;2\n-3;0,25",
-        "[[1.5, 2], [-3, 0.25]]",
-        "np.array([[1.5, 2.], [-3., 0.25]])",
-        "tensor([[ 1.5000,  2.0000],\n        [-3.0000,  0.2500]])",
-        "[[ 1.5   2.  ]\n [-3.    0.25]]",
-    ],
-)
-def test_a_block_is_pasted_from_the_chosen_cell_on_as_one_step(playground: Playground, text: str):
-    playground.paste("X", 1, 0, text)
-    playground.settle()
-
-    assert playground.experiment().X.tolist() == [[1, 0], [1.5, 2], [-3, 0.25]]
-    playground.assert_consistent()
-    playground.press("Undo")
-    playground.assert_shows(Experiment.from_preset())
+BLOCKS = [
+    "1.5\t2\n-3\t0.25",
+    "1,5\t2\n-3\t0,25\r\n",
+    "1.5,2\n-3,0.25\n",
+    "1,5;2\n-3;0,25",
+    "[[1.5, 2], [-3, 0.25]]",
+    "np.array([[1.5, 2.], [-3., 0.25]])",
+    "tensor([[ 1.5000,  2.0000],\n        [-3.0000,  0.2500]])",
+    "[[ 1.5   2.  ]\n [-3.    0.25]]",
+]
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("1\t2\t3", "2"),
-        ("1\t2\n3\t4\n5\t6", "3 × 2"),
-        ("1\tx\n2\t3", "x"),
-        ("1\t2\n3", "row 1 has 2, row 2 has 1"),
-        ("[[1, 2], [3, nan]]", "nan"),
-    ],
-)
-def test_a_block_that_does_not_fit_changes_nothing_and_says_why(
-    playground: Playground, text: str, reason: str
-):
+def test_a_block_is_pasted_from_the_chosen_cell_on_as_one_step(playground: Playground):
+    for text in BLOCKS:
+        playground.paste("X", 1, 0, text)
+        playground.settle()
+
+        assert playground.experiment().X.tolist() == [[1, 0], [1.5, 2], [-3, 0.25]], text
+        playground.assert_consistent()
+        playground.press("Undo")
+        playground.assert_shows(Experiment.from_preset())
+
+
+MISFITS = [
+    ("1\t2\t3", "2"),
+    ("1\t2\n3\t4\n5\t6", "3 × 2"),
+    ("1\tx\n2\t3", "x"),
+    ("1\t2\n3", "row 1 has 2, row 2 has 1"),
+    ("[[1, 2], [3, nan]]", "nan"),
+]
+
+
+def test_a_block_that_does_not_fit_changes_nothing_and_says_why(playground: Playground):
     before = playground.page.url
 
-    playground.paste("X", 1, 0, text)
+    for text, reason in MISFITS:
+        playground.paste("X", 1, 0, text)
 
-    expect(playground.page.locator(".message")).to_contain_text(reason)
-    expect(playground.page.locator(".message")).to_contain_text("Nothing was changed")
-    assert playground.page.url == before
-    playground.assert_shows(Experiment.from_preset())
+        expect(playground.page.locator(".message")).to_contain_text(reason)
+        expect(playground.page.locator(".message")).to_contain_text("Nothing was changed")
+        assert playground.page.url == before, text
+        playground.assert_shows(Experiment.from_preset())
+        playground.close_message()
 
 
 def test_one_number_is_pasted_into_the_text_of_its_cell(playground: Playground):
@@ -191,21 +190,25 @@ def test_one_number_is_pasted_into_the_text_of_its_cell(playground: Playground):
     assert playground.experiment().X[1, 0] == 0.5
 
 
-@pytest.mark.parametrize("kind", ["For a spreadsheet", "As CSV", "As NumPy"])
-def test_a_copied_matrix_is_the_one_that_was_computed(playground: Playground, kind: str):
-    playground.matrix("weights").get_by_role("button", name="Copy weights").click()
-    playground.page.get_by_role("menuitem", name=kind).click()
-    expect(playground.page.locator(".message")).to_contain_text("Copied weights, 3 × 3")
+def test_a_copied_matrix_is_the_one_that_was_computed(playground: Playground):
+    heads = Experiment.from_preset().trace().attention.heads
 
-    text = playground.copied()
+    for kind, name, separator in (
+        ("For a spreadsheet", "weights", "\t"),
+        ("As CSV", "scores", ","),
+        ("As NumPy", "values", ""),
+    ):
+        playground.page.get_by_role("button", name=f"Copy {name}", exact=True).click()
+        playground.page.get_by_role("menuitem", name=kind).click()
+        expect(playground.page.locator(".message")).to_contain_text(f"Copied {name}, 3 ×")
+        text = playground.copied()
 
-    if kind == "As NumPy":
-        rows = ast.literal_eval(re.search(r"\[\[.*\]\]", text, re.DOTALL)[0])
-    else:
-        separator = "\t" if kind == "For a spreadsheet" else ","
-        rows = [[float(cell) for cell in line.split(separator)] for line in text.splitlines()]
-    weights = Experiment.from_preset().trace().attention.heads.weights[0]
-    np.testing.assert_array_equal(rows, weights)
+        if separator:
+            rows = [[float(cell) for cell in line.split(separator)] for line in text.splitlines()]
+        else:
+            rows = ast.literal_eval(re.search(r"\[\[.*\]\]", text, re.DOTALL)[0])
+        computed = {"weights": heads.weights, "scores": heads.scores, "values": heads.V}[name]
+        np.testing.assert_array_equal(rows, computed[0])
 
 
 def test_copies_are_made_by_keyboard_alone_and_come_back_by_paste(playground: Playground):
@@ -540,17 +543,16 @@ def test_the_link_is_copied_with_one_press(playground: Playground):
     assert "e=" in copied.query
 
 
-@pytest.mark.parametrize(("kind", "ending"), [("SVG", "svg"), ("PNG", "png")])
-def test_the_board_is_saved_as_a_picture(playground: Playground, kind: str, ending: str):
-    playground.page.get_by_role("button", name="Picture").click()
-    with playground.page.expect_download() as download:
-        playground.page.get_by_role("menuitem", name=re.compile(kind)).click()
+def test_the_board_is_saved_as_a_picture(playground: Playground):
+    for kind, begins in (("svg", b"<svg"), ("png", b"\x89PNG")):
+        playground.page.get_by_role("button", name="Picture").click()
+        with playground.page.expect_download() as download:
+            playground.page.get_by_role("menuitem", name=re.compile(kind.upper())).click()
 
-    content = download.value.path().read_bytes()
-    assert download.value.suggested_filename == f"attention.{ending}"
-    assert content.startswith(b"<svg" if ending == "svg" else b"\x89PNG")
-    if ending == "svg":
-        assert b"2.828" in content
+        content = download.value.path().read_bytes()
+        assert download.value.suggested_filename == f"attention.{kind}"
+        assert content.startswith(begins)
+        assert b"2.828" in content or kind == "png"
 
 
 # --- reachable
