@@ -47,6 +47,7 @@ LIMITS = {"embed_dim": 128, "hidden": 128, "n_layers": 4, "n_heads": 8}  # of an
 MOST_EXAMPLES = 8_000  # that a file may ask to be made again: a fraction of a second
 MOST_TRIED = 1_000  # of them, that its model may ask to be tried on: about a second
 LONGEST_WORD = 200  # characters
+MOST_TENSORS = 100  # in a file; the largest architecture has 37
 LARGEST = 1e6  # of a parameter: with all of them so large no logit is infinite
 
 _KEY = "attention_playground"
@@ -109,7 +110,7 @@ def from_bytes(data: bytes) -> Stored:
     """What a file holds; its sentences are made by `rebuilt`.
 
     Raises:
-        RangeError: It is too large, or a number in it is.
+        RangeError: It is too large, has too many tensors, or a number in it is too large.
         FileKindError: It is something else than a safetensors file.
         FieldError: A field or a tensor is missing, too many, or malformed.
         ChoiceError, DivisibilityError: A field names nothing that there is.
@@ -143,12 +144,22 @@ def from_bytes(data: bytes) -> Stored:
 
 def _tensors(data: bytes) -> dict[str, dict[str, Any]]:
     """Type, shape and bytes of each tensor, as the library finds them in a sound file."""
+    check_count("n_tensors", _n_tensors(data), 0, MOST_TENSORS)  # or it would take seconds
     try:
         found: list[tuple[str, dict[str, Any]]] = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
     except SafetensorError as error:
         kinds = [kind for magic, kind in _MAGIC.items() if data.startswith(magic)]
         raise FileKindError(kinds[0] if kinds else "unknown") from error
     return dict(found)
+
+
+def _n_tensors(data: bytes) -> int:
+    """How many names a header holds, if it is sound; else the library tells what is wrong."""
+    try:
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    except (ValueError, RecursionError):
+        return 0
+    return len(header.keys() - {"__metadata__"}) if isinstance(header, dict) else 0
 
 
 def _told(data: bytes) -> dict[str, Any]:

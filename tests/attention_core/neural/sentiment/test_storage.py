@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load, save
 
-from attention_core.errors import AttentionError, FieldError, FileKindError
+from attention_core.errors import AttentionError, FieldError, FileKindError, RangeError
 from attention_core.neural.sentiment import storage
 from attention_core.neural.sentiment.corpus import Corpus, Vocabulary
 from attention_core.neural.sentiment.grammar import Templates
@@ -336,6 +336,17 @@ def test_the_largest_numbers_still_give_a_finite_answer():
     stored = from_bytes(to_bytes(largest, corpus, None))
 
     assert logits(result(stored.run), [[2, 3, 4]]).isfinite().all()
+
+
+def test_a_header_of_very_many_tensors_is_refused_before_each_is_looked_at(monkeypatch):
+    header = {f"t{i}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for i in range(101)}
+    data = json.dumps(header).encode()
+    monkeypatch.setattr(storage.safetensors, "deserialize", None)
+
+    with pytest.raises(RangeError) as caught:
+        from_bytes(len(data).to_bytes(8, "little") + data)
+
+    assert (caught.value.name, caught.value.value) == ("n_tensors", 101)
 
 
 def test_whatever_comes_is_refused_in_our_words_and_at_once():
