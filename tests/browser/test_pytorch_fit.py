@@ -55,7 +55,7 @@ def test_a_learner_starts_stops_leaves_comes_back_and_takes_the_result(page: Pag
     first = bar(page).inner_text()
     expect(bar(page)).not_to_have_text(first)
     assert step_of(bar(page).inner_text()) > step_of(first)
-    expect(page.locator(".js-plotly-plot")).to_be_visible()
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
 
     # It stops, and shows what it has found so far.
     button(page, "Stop").click()

@@ -90,7 +90,7 @@ def test_a_learner_goes_from_sentences_to_the_playground(page: Page, server: Ser
     playground.slide(t("sentiment.train.epochs"), "ArrowRight")
     page.get_by_role("button", name=t("sentiment.train.start"), exact=True).click()
     for sentence in train.found(t, training, plan):
-        expect(found).to_contain_text(sentence)
+        expect(found).to_contain_text(sentence, timeout=60_000)  # when all is trained
     assert_table(tables, train.table(t, training, is_active=False))
 
     # A sentence as it is read at the end, an epoch before, and by the other model.
@@ -139,6 +139,9 @@ def test_a_learner_goes_from_sentences_to_the_playground(page: Page, server: Ser
     reason = t("error.FileKindError", kind="pickle")
     expect(page.get_by_text(t("notice.no_model", reason=reason))).to_be_visible()
     upload(content)
+    # Two runs, of which the first takes the pickle away.
+    expect(page.get_by_role("radio", name=t("sentiment.choose.file"))).to_be_checked()
+    playground.settle()
     pick(t("sentiment.look.title"))
     type_sentence()
     looked = look(sentiment.from_file(content), 0)

@@ -33,7 +33,7 @@ def test_a_learner_trains_stops_leaves_and_finds_what_came_of_it(page: Page, ser
     expect(stop).to_be_focused()  # it stands where one has pressed
     expect(table(page).get_by_text(re.compile(r"^epoch \d of 8$"))).to_be_visible(timeout=60_000)
     expect(table(page).get_by_text("waiting").first).to_be_visible()
-    expect(page.locator(".js-plotly-plot")).to_be_visible()
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
     expect(page.get_by_role("button", name="LSTM", exact=True)).to_be_disabled()
 
     # It stops, and says how far it came.
