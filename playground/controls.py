@@ -126,7 +126,7 @@ def heads(t: Texts) -> None:
     n_heads = session.experiment().n_heads
     if n_heads == 1:
         return
-    st.session_state["head"] = session.head()
+    parts.write("head", session.head(), n_heads)
     st.segmented_control(
         t("control.head"),
         range(n_heads),
@@ -210,7 +210,7 @@ def _slider(
     moves_cells: bool = False,
     on: str = "",
 ) -> None:
-    _seed_widget(name)
+    _seed_widget(name, low, high)
     st.slider(
         t(f"control.{name}"),
         low,
@@ -269,9 +269,9 @@ def _explanation(text: str) -> None:
     st.markdown(small(text))
 
 
-def _seed_widget(key: str) -> None:
-    """Write a widget's value from the experiment."""
-    parts.write(key, st.session_state[_DRAWN][key])
+def _seed_widget(key: str, *made_of: Any) -> None:
+    """Write a widget's value from the experiment; `made_of` as for `parts.write`."""
+    parts.write(key, st.session_state[_DRAWN][key], *made_of)
 
 
 def _commit(key: str, change: Change, moves_cells: bool = False, on: str = "") -> None:

@@ -64,7 +64,7 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
         if not parts.is_board_drawn():
             address_bar.show(t)
             if parts.is_stale(parts.PAGE):  # a job has ended; a board would ask for this
-                st.rerun()
+                parts.draw_page_again()
         if is_on_experiment:
             with sizes:
                 controls.sizes(t)

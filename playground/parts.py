@@ -6,9 +6,11 @@ it shows. A callback ends by running the part that the learner looks at, the boa
 for the others which would show something else now, once it is painted.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any, NoReturn, ParamSpec
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -22,13 +24,60 @@ BOARD = "board"
 PAGE = "page"  # all that stands beside the parts
 
 _DRAWN = "parts"  # for each part, what tells what it shows, and what it has shown
-_WRITTEN = "written"  # for each input, what it was made of when, and what it showed before
+_WRITTEN = "written"  # for each input, how it was drawn last
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """How an input was drawn last."""
+
+    made_of: tuple[Any, ...]
+    by: str  # the part that drew it
+    run: int
+    is_heard: bool  # whether the browser has said that it shows the value
+    before: Any  # what it showed, if it polls and another value was written
 
 
 def begin_page() -> None:
     """The whole page is being drawn, and has no parts so far."""
-    drawn = {"of": _page(), "parts": {}, "has_board": False, "is_polled": False}
-    st.session_state[_DRAWN] = drawn | {"is_whole": False}
+    last = st.session_state.get(_DRAWN, {})
+    st.session_state[_DRAWN] = {
+        "of": _page(),
+        "parts": {},
+        "has_board": False,
+        "is_polled": False,
+        "is_whole": False,
+        "is_asked_again": False,
+        "is_repeated": bool(last.get("is_asked_again")),
+        "by": PAGE,
+        "runs": dict(last["runs"]) if last.get("of") == _page() else {},
+    }
+    _begin(PAGE)
+
+
+@contextmanager
+def drawing(name: str) -> Iterator[None]:
+    """While a part is being drawn, its inputs are its own."""
+    drawn = st.session_state[_DRAWN]
+    drawn["by"] = name
+    _begin(name)
+    try:
+        yield
+    finally:
+        drawn["by"] = PAGE
+
+
+def _begin(name: str) -> None:
+    """A part, or the page, is drawn in this run; which one was the last before it?"""
+    runs = st.session_state[_DRAWN]["runs"]
+    _, last = runs.get(name, (0, 0))
+    runs[name] = (last, session.run())
+
+
+def draw_page_again() -> NoReturn:
+    """Give this run up for one of the whole page, of which the browser knows nothing yet."""
+    st.session_state[_DRAWN]["is_asked_again"] = True
+    st.rerun()
 
 
 def end_page() -> None:
@@ -76,24 +125,29 @@ def is_board_drawn() -> bool:
 def write(key: str, value: Any, *made_of: Any) -> None:
     """Let an input show this value, before it is drawn.
 
-    A part that is drawn again and again leaves an input alone that shows it already, or would
-    take a slider out of the hand that is pulling it.
+    An input that shows it already is left alone. What is written comes to the browser later, and
+    would take back what a hand has set there meanwhile; the next message would then say so.
 
     Args:
         key: Of the input.
         value: What it shall show.
         made_of: What it is made of beside, such as its options: made of others it is a new one.
     """
-    state = st.session_state
-    made, run, _ = state.setdefault(_WRITTEN, {}).get(key, (None, 0, None))
-    is_there = key in state
-    is_right = is_there and state[key] == value
-    if not (is_right and _is_alone() and (made, run) == (made_of, session.run() - 1)):
-        before = state[key] if is_there and not is_right and _is_polled() else None
+    state, drawn = st.session_state, st.session_state.get(_DRAWN, {})
+    by, made_of = drawn.get("by", PAGE), (session.language(), *made_of)
+    last, _ = drawn.get("runs", {}).get(by, (0, 0))
+    was: _Written | None = state.setdefault(_WRITTEN, {}).get(key)
+    is_right = key in state and state[key] == value
+    is_heard = False
+    if was and is_right and (was.made_of, was.by, was.run) == (made_of, by, last):
+        # It is there still. A run begins with what the browser says that its inputs show, unless
+        # the run was asked for here.
+        is_heard = was.is_heard or not drawn.get("is_repeated")
+    before = None
+    if not is_heard:
+        before = state[key] if key in state and not is_right and _is_polled() else None
         state[key] = value
-    else:
-        before = None  # so the browser has heard of it
-    state[_WRITTEN][key] = (made_of, session.run(), before)
+    state[_WRITTEN][key] = _Written(made_of, by, session.run(), is_heard, before)
 
 
 def is_echo(key: str, value: Any, *, on: str = "") -> bool:
@@ -111,8 +165,8 @@ def is_echo(key: str, value: Any, *, on: str = "") -> bool:
     """
     if not (_is_alone() and _is_polled()):
         return False
-    _, _, before = st.session_state.get(_WRITTEN, {}).get(key, (None, 0, None))
-    return not on or (before is not None and value == before)
+    was: _Written | None = st.session_state.get(_WRITTEN, {}).get(key)
+    return not on or bool(was and was.before is not None and value == was.before)
 
 
 def while_open(section: str) -> Shows:

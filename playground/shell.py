@@ -161,7 +161,7 @@ def part(
             if not parts.is_page_whole():
                 st.rerun()
             session.count_run()
-        with _calm(name):
+        with _calm(name), parts.drawing(name):
             parts.note(name, shows)
             if run_every:
                 parts.note_polling()
@@ -197,11 +197,11 @@ def _draw_jobs(t: Texts) -> None:
         told = t("job.waiting_short", count=job.n_before) if job.status == "waiting" else ""
         st.progress(job.done, text=told or t("job.running_short", share=round(100 * job.done)))
     if not active and not st.session_state.get(_ROUTED):
-        st.rerun()  # so that it is asked for no more
+        parts.draw_page_again()  # so that it is asked for no more
 
 
 def _language_control(t: Texts) -> None:
-    st.session_state["language"] = session.language()
+    parts.write("language", session.language())
     st.segmented_control(
         t("control.language"),
         list(LANGUAGES),

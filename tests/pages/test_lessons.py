@@ -157,7 +157,7 @@ def test_an_input_without_a_choice_is_a_text():
 
 
 def test_a_choice_that_is_taken_back_before_it_is_drawn_is_taken_back(monkeypatch):
-    state, drawn, committed = {"work": {"run": 1}}, {}, []
+    state, drawn, committed = {"work": {"run": 1, "language": "en"}}, {}, []
     monkeypatch.setattr(lesson_frame.st, "session_state", state)
     monkeypatch.setattr(
         lesson_frame.st, "segmented_control", lambda *_, **given: drawn.update(given)

@@ -130,6 +130,7 @@ def test_a_part_that_fails_is_not_asked_for_again_and_again(monkeypatch):
     def fail():
         raise faults.pop(0)
 
+    monkeypatch.setattr(parts.session, "run", lambda: 1)
     parts.begin_page()
     parts.note("equations", fail)
 
@@ -242,81 +243,145 @@ def test_who_leaves_a_page_is_not_called_back(monkeypatch):
     assert reruns == []
 
 
-@pytest.fixture
-def polled(monkeypatch):
-    """A page with a part that polls; calling it begins a run of that part, or of the page."""
-    state = {"parts": {"is_polled": True}}
-    monkeypatch.setattr(parts.st, "session_state", state)
-
-    def run(number, *, is_whole=False):
-        monkeypatch.setattr(parts.session, "run", lambda: number)
-        asked = None if is_whole else ["the part"]
-        context = SimpleNamespace(fragment_ids_this_run=asked)
-        monkeypatch.setattr(parts, "get_script_run_ctx", lambda: context)
-
-    run.state = state
-    run(1, is_whole=True)
-    return run
+# --- what an input shows, and what is said of it
 
 
 class Noting(dict):
-    """Notes what is written into it."""
+    """Notes how often the input is written."""
 
-    def __init__(self, *args):
-        super().__init__(*args)
-        self.written = []
+    n_written = 0
 
     def __setitem__(self, key, value):
-        self.written.append(key)
+        self.n_written += key == "d_k"
         super().__setitem__(key, value)
 
 
-def test_a_part_that_polls_leaves_an_input_alone_that_is_right(monkeypatch, polled):
-    state = Noting(polled.state)
+@pytest.fixture
+def begin(monkeypatch):
+    """Begins a run of a part that polls, or of the whole page."""
+    state = Noting()
     monkeypatch.setattr(parts.st, "session_state", state)
-    parts.write("d_k", 3, 1, 8)
+    monkeypatch.setattr(parts.session, "language", lambda: "en")
 
-    polled(2)
-    state.written.clear()
-    parts.write("d_k", 3, 1, 8)
-    assert state.written == []
+    def begin_run(number, *, is_whole=False, page="a page"):
+        asked = None if is_whole else [BOARD]
+        context = SimpleNamespace(fragment_ids_this_run=asked, page_script_hash=page)
+        monkeypatch.setattr(parts.session, "run", lambda: number)
+        monkeypatch.setattr(parts, "get_script_run_ctx", lambda: context)
+        if is_whole:
+            parts.begin_page()
+            parts.note_polling()
+        state.n_written = 0
 
-    polled(3)
-    parts.write("d_k", 3, 1, 4)  # made of something else, it is a new one and stands anywhere
-    assert state.written == ["d_k"]
-
-    polled(5)
-    state.written.clear()
-    parts.write("d_k", 3, 1, 4)  # was not drawn in the run before, and is a new one, too
-    assert state.written == ["d_k"]
-
-    polled(6, is_whole=True)
-    state.written.clear()
-    parts.write("d_k", 3, 1, 4)
-    assert state.written == ["d_k"]
+    begin_run.state = state
+    return begin_run
 
 
-def test_what_a_poll_says_of_an_input_outside_of_it_is_not_believed(polled):
+def write_on_board(value, *made_of):
+    with parts.drawing(parts.BOARD):
+        parts.write("d_k", value, *made_of)
+
+
+def test_an_input_that_shows_what_it_shall_is_left_alone(begin):
+    """What is written would take back what a hand has set there meanwhile."""
+    begin(1, is_whole=True)
+    write_on_board(3, 1, 8)
+    assert begin.state.n_written == 1
+
+    for number, is_whole in ((2, False), (3, True), (4, False)):
+        begin(number, is_whole=is_whole)
+        write_on_board(3, 1, 8)
+        assert begin.state.n_written == 0
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_an_input_is_written_where_it_shall_show_something_else(begin, is_whole):
+    begin(1, is_whole=True)
+    write_on_board(3, 1, 8)
+
+    begin(2, is_whole=is_whole)
+    write_on_board(4, 1, 8)  # undone
+    assert begin.state.n_written == 1
+
+    begin(3, is_whole=is_whole)
+    write_on_board(4, 1, 4)  # made of something else, it is a new one and stands anywhere
+    assert begin.state.n_written == 1
+
+    begin(4, is_whole=is_whole)
+    with parts.drawing(parts.BOARD):
+        pass
+    begin(5, is_whole=is_whole)
+    write_on_board(4, 1, 4)  # was not drawn in the run before, and is a new one, too
+    assert begin.state.n_written == 1
+
+    begin.state["d_k"] = 7  # the browser had not heard
+    begin(6, is_whole=is_whole)
+    write_on_board(4, 1, 4)
+    assert begin.state.n_written == 1
+
+
+def test_an_input_is_written_anew_on_another_page(begin):
+    begin(1, is_whole=True)
+    parts.write("d_k", 3)
+
+    begin(2, is_whole=True, page="another page")
+    parts.write("d_k", 3)
+
+    assert begin.state.n_written == 1
+
+
+def test_what_was_written_before_a_page_is_drawn_again_is_written_again(begin, monkeypatch):
+    """Nothing has come from the browser between the two runs."""
+    monkeypatch.setattr(parts.st, "rerun", lambda: None)
+    begin(1, is_whole=True)
+    parts.write("d_k", 3)
+    begin(2, is_whole=True)
+    parts.write("d_k", 4)
+    parts.draw_page_again()
+
+    for number, n_written in ((3, 1), (4, 0)):
+        begin(number, is_whole=True)
+        parts.write("d_k", 4)
+        assert begin.state.n_written == n_written
+
+
+def test_a_page_that_is_drawn_anew_writes_no_input_that_stands_as_it_was_set():
+    app = App()
+    assert app.test.toggle(key="is_scaled").proto.set_value
+
+    app.set("mask", ["padding"])  # its size appears, and the whole page is drawn
+
+    assert app.was_whole
+    assert not app.test.toggle(key="is_scaled").proto.set_value
+    assert not app.test.slider(key="d_k").proto.set_value
+    app.press("Undo")
+    assert app.experiment.mask.kinds == ()
+    assert app.test.toggle(key="is_scaled").value
+
+
+def test_what_a_poll_says_of_an_input_outside_of_it_is_not_believed(begin):
+    begin(1, is_whole=True)
     parts.write("mask", ["causal"])
 
     assert not parts.is_echo("mask", [])  # a hand asks for the whole page
-    polled(2)
+    begin(2)
     assert parts.is_echo("mask", [])
-    polled.state["parts"]["is_polled"] = False
+    begin.state["parts"]["is_polled"] = False
     assert not parts.is_echo("mask", [])
 
 
-def test_what_an_input_showed_before_is_not_believed_until_the_browser_has_heard(polled):
-    parts.write("d_k", 3)
-    polled.state["d_k"] = 5  # as set by hand
-    polled(2)
-    parts.write("d_k", 3)  # and undone
+def test_what_an_input_showed_before_is_not_believed_until_the_browser_has_heard(begin):
+    begin(1, is_whole=True)
+    write_on_board(3)
+    begin.state["d_k"] = 5  # as set by hand
+    begin(2)
+    write_on_board(3)  # and undone
 
     assert parts.is_echo("d_k", 5, on=parts.BOARD)
     assert not parts.is_echo("d_k", 4, on=parts.BOARD)
 
-    polled(3)
-    parts.write("d_k", 3)  # the browser said 3
+    begin(3)
+    write_on_board(3)  # the browser said 3
     assert not parts.is_echo("d_k", 5, on=parts.BOARD)
 
 
