@@ -48,7 +48,7 @@ def begin_page() -> None:
         "is_polled": False,
         "is_whole": False,
         "is_asked_again": False,
-        "is_repeated": bool(last.get("is_asked_again")),
+        "repeated": session.run() if last.get("is_asked_again") else None,
         "by": PAGE,
         "runs": dict(last["runs"]) if last.get("of") == _page() else {},
     }
@@ -142,7 +142,7 @@ def write(key: str, value: Any, *made_of: Any) -> None:
     if was and is_right and (was.made_of, was.by, was.run) == (made_of, by, last):
         # It is there still. A run begins with what the browser says that its inputs show, unless
         # the run was asked for here.
-        is_heard = was.is_heard or not drawn.get("is_repeated")
+        is_heard = was.is_heard or drawn.get("repeated") != session.run()
     before = None
     if not is_heard:
         before = state[key] if key in state and not is_right and _is_polled() else None

@@ -334,14 +334,14 @@ def test_what_was_written_before_a_page_is_drawn_again_is_written_again(begin, m
     """Nothing has come from the browser between the two runs."""
     monkeypatch.setattr(parts.st, "rerun", lambda: None)
     begin(1, is_whole=True)
-    parts.write("d_k", 3)
-    begin(2, is_whole=True)
-    parts.write("d_k", 4)
+    write_on_board(3)
+    begin(2)
+    write_on_board(4)
     parts.draw_page_again()
 
-    for number, n_written in ((3, 1), (4, 0)):
-        begin(number, is_whole=True)
-        parts.write("d_k", 4)
+    for number, is_whole, n_written in ((3, True, 1), (4, False, 0), (5, True, 0)):
+        begin(number, is_whole=is_whole)
+        write_on_board(4)
         assert begin.state.n_written == n_written
 
 
