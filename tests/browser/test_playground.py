@@ -1,14 +1,12 @@
 """The Playground in a real browser: what a person types is what the core computes."""
 
-import time
-from collections import deque
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, WebSocketRoute, expect
+from playwright.sync_api import Page, expect
 
 from attention_core import Experiment, to_plain
-from tests.browser.conftest import PROJECTOR, Server
+from tests.browser.conftest import Server
 from tests.browser.driver import Playground
 
 
@@ -141,59 +139,6 @@ def test_what_is_typed_is_kept_when_a_control_is_touched_instead_of_enter(playgr
     playground.settle()
     assert playground.experiment().X[0, 0] == 7
     playground.assert_consistent()
-
-
-def test_controls_that_are_touched_before_the_last_answer_is_there_all_count(
-    browser: Browser, server: Server
-):
-    with browser.new_context(viewport=PROJECTOR, locale="en-US") as context:
-        playground = Playground(context.new_page(), server.url)
-        line = SlowLine(playground.page)
-        for latency in (0.03, 0.1):
-            playground.open()
-            line.latency = latency
-            for control in ("Divide scores by √d_k", "Causal", "Padding", "Output projection W_O"):
-                playground.page.get_by_text(control, exact=True).click()
-                line.deliver(seconds=0.08)
-            line.deliver(seconds=1)
-            line.latency = 0
-            playground.settle()
-
-            experiment = playground.experiment()
-            assert not experiment.is_scaled
-            assert experiment.mask.kinds == ("causal", "padding")
-            assert experiment.W_O is not None
-            playground.assert_consistent()
-
-
-class SlowLine:
-    """A connection on which what the server says takes its time."""
-
-    def __init__(self, page: Page) -> None:
-        self.page, self.latency = page, 0.0
-        self._under_way: deque[tuple[float, WebSocketRoute, str | bytes]] = deque()
-        page.route_web_socket("**/_stcore/stream", self._connect)
-
-    def _connect(self, socket: WebSocketRoute) -> None:
-        server = socket.connect_to_server()
-        socket.on_message(server.send)
-
-        def answer(message: str | bytes) -> None:
-            if self.latency:
-                self._under_way.append((time.monotonic() + self.latency, socket, message))
-            else:
-                socket.send(message)
-
-        server.on_message(answer)
-
-    def deliver(self, seconds: float) -> None:
-        """Let what is due arrive for so long, and then all that is under way still."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end or self._under_way:
-            while self._under_way and self._under_way[0][0] <= time.monotonic():
-                _, socket, message = self._under_way.popleft()
-                socket.send(message)
-            self.page.wait_for_timeout(5)  # ms, in which the page goes on
 
 
 def test_undo_takes_back_what_was_typed_last_even_without_enter(playground: Playground):
