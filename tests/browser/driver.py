@@ -63,6 +63,9 @@ class Playground:
             expect(board).to_have_attribute("data-heard", "true")  # no run is to come of it
             self.page.wait_for_function(_AGREE, timeout=20_000)  # one click may make two runs
             expect(board).to_have_attribute("data-calm", "true", timeout=20_000)
+        # Playwright hears of a new address later than the page has it.
+        address = self.page.evaluate("location.href")
+        self.page.wait_for_url(lambda heard: heard == address)
 
     def matrix(self, name: str) -> Locator:
         return self.page.locator(f'[data-matrix="{name}"]')

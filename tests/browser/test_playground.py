@@ -135,7 +135,7 @@ def test_what_is_typed_is_kept_when_a_control_is_touched_instead_of_enter(playgr
     playground.click("Divide scores by √d_k")
 
     # Two runs, of which the first may be over before the second has begun.
-    playground.page.wait_for_url(lambda _: not playground.experiment().is_scaled)
+    expect(playground.matrix("scaled_scores")).to_have_count(0)
     playground.settle()
     assert playground.experiment().X[0, 0] == 7
     playground.assert_consistent()
