@@ -144,7 +144,8 @@ def from_bytes(data: bytes) -> Stored:
 
 def _tensors(data: bytes) -> dict[str, dict[str, Any]]:
     """Type, shape and bytes of each tensor, as the library finds them in a sound file."""
-    check_count("n_tensors", _n_tensors(data), 0, MOST_TENSORS)  # or it would take seconds
+    n_tensors = len(_header(data).keys() - {"__metadata__"})
+    check_count("n_tensors", n_tensors, 0, MOST_TENSORS)  # or it would take seconds
     try:
         found: list[tuple[str, dict[str, Any]]] = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
     except SafetensorError as error:
@@ -153,19 +154,18 @@ def _tensors(data: bytes) -> dict[str, dict[str, Any]]:
     return dict(found)
 
 
-def _n_tensors(data: bytes) -> int:
-    """How many names a header holds, if it is sound; else the library tells what is wrong."""
+def _header(data: bytes) -> dict[str, Any]:
+    """What a sound header says; of another one nothing, as the library tells what is wrong."""
     try:
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     except (ValueError, RecursionError):
-        return 0
-    return len(header.keys() - {"__metadata__"}) if isinstance(header, dict) else 0
+        return {}
+    return header if isinstance(header, dict) else {}
 
 
 def _told(data: bytes) -> dict[str, Any]:
     """The text in a header that the library has read, from JSON."""
-    end = 8 + int.from_bytes(data[:8], "little")
-    text = (json.loads(data[8:end]).get("__metadata__") or {}).get(_KEY)
+    text = (_header(data).get("__metadata__") or {}).get(_KEY)
     if not isinstance(text, str):
         raise FieldError(_KEY, "is missing")
     try:
