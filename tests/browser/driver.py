@@ -58,7 +58,7 @@ class Playground:
         expect(self.page.locator(READY)).to_be_visible(timeout=20_000)
         expect(self.page.locator("html")).to_have_attribute("data-run", re.compile("."))
         board = self.page.locator(".board")
-        if urlsplit(self.page.url).path == "/" or board.count():
+        if self.page.evaluate("location.pathname") == "/" or board.count():
             expect(board).to_have_attribute("data-pending", "0", timeout=20_000)
             expect(board).to_have_attribute("data-heard", "true")  # no run is to come of it
             self.page.wait_for_function(_AGREE, timeout=20_000)  # one click may make two runs
@@ -145,6 +145,7 @@ class Playground:
         with self.one_run():
             self.page.get_by_role("link", name=lesson).click()
         expect(self.page.get_by_role("heading", level=1)).to_contain_text(heading)
+        self.settle()  # the run waited for may have been an earlier one, of the page left
 
     # --- what is shown
 
