@@ -25,6 +25,7 @@ PAGE = "page"  # all that stands beside the parts
 
 _DRAWN = "parts"  # for each part, what tells what it shows, and what it has shown
 _WRITTEN = "written"  # for each input, how it was drawn last
+_GIVEN_UP = "given up"  # what a part shows that was not drawn to its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class _Written:
     made_of: tuple[Any, ...]
     by: str  # the part that drew it
     run: int
+    value: Any
+    is_over: bool  # whether the browser showed another value, which may be touched meanwhile
     is_heard: bool  # whether the browser has said that it shows the value
     before: Any  # what it showed, if it polls and another value was written
 
@@ -57,12 +60,21 @@ def begin_page() -> None:
 
 @contextmanager
 def drawing(name: str) -> Iterator[None]:
-    """While a part is being drawn, its inputs are its own."""
+    """While a part is being drawn, its inputs are its own.
+
+    A part that is given up for a later touch has not all come to the browser, and stays stale.
+    """
     drawn = st.session_state[_DRAWN]
     drawn["by"] = name
     _begin(name)
     try:
         yield
+    except Exception:
+        raise  # a fault of ours, which is shown in place of the part
+    except BaseException:
+        shows, _ = drawn["parts"].get(name, (None, None))
+        drawn["parts"][name] = (shows, _GIVEN_UP)
+        raise
     finally:
         drawn["by"] = PAGE
 
@@ -138,16 +150,19 @@ def write(key: str, value: Any, *made_of: Any) -> None:
     last, _ = drawn.get("runs", {}).get(by, (0, 0))
     was: _Written | None = state.setdefault(_WRITTEN, {}).get(key)
     is_right = key in state and state[key] == value
-    is_heard = False
-    if was and is_right and (was.made_of, was.by, was.run) == (made_of, by, last):
+    is_same = was is not None and (was.made_of, was.by, was.run) == (made_of, by, last)
+    is_heard, is_over = False, is_same
+    if was and is_same and is_right:
         # It is there still. A run begins with what the browser says that its inputs show, unless
-        # the run was asked for here.
-        is_heard = was.is_heard or drawn.get("repeated") != session.run()
+        # the run was asked for here; or with what it showed before what was written has come.
+        is_told = drawn.get("repeated") != session.run()
+        is_over = was.is_over
+        is_heard = was.is_heard or (is_told and not (is_over and was.value != value))
     before = None
     if not is_heard:
         before = state[key] if key in state and not is_right and _is_polled() else None
         state[key] = value
-    state[_WRITTEN][key] = _Written(made_of, by, session.run(), is_heard, before)
+    state[_WRITTEN][key] = _Written(made_of, by, session.run(), value, is_over, is_heard, before)
 
 
 def is_echo(key: str, value: Any, *, on: str = "") -> bool:

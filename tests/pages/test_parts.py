@@ -294,6 +294,30 @@ def test_an_input_that_shows_what_it_shall_is_left_alone(begin):
         assert begin.state.n_written == 0
 
 
+def test_a_part_that_was_given_up_for_a_later_touch_is_stale_until_it_is_drawn(begin):
+    """The browser has a piece of it, or nothing: Undo stayed disabled after a quick second edit."""
+
+    def draw(given_up=None):
+        with parts.drawing("toolbar"):
+            parts.note("toolbar", lambda: True)
+            if given_up:
+                raise given_up
+
+    begin(1, is_whole=True)
+    with pytest.raises(RerunException):
+        draw(RerunException(RerunData()))
+    assert parts.stale() == ["toolbar"]
+
+    begin(2)
+    draw()
+    assert parts.stale() == []
+
+    begin(3)
+    with pytest.raises(RuntimeError):  # an apology stands in its place
+        draw(RuntimeError())
+    assert parts.stale() == []
+
+
 @pytest.mark.parametrize("is_whole", [False, True])
 def test_an_input_is_written_where_it_shall_show_something_else(begin, is_whole):
     begin(1, is_whole=True)
@@ -318,6 +342,33 @@ def test_an_input_is_written_where_it_shall_show_something_else(begin, is_whole)
     begin(6, is_whole=is_whole)
     write_on_board(4, 1, 4)
     assert begin.state.n_written == 1
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_what_a_hand_sets_before_an_undo_has_come_is_not_taken_back_by_it(begin, is_whole):
+    begin(1, is_whole=True)
+    write_on_board(3)
+    begin(2, is_whole=is_whole)
+    write_on_board(4)  # undone; the browser hears of it later
+    begin.state["d_k"] = 5  # set by hand before that, or after: who knows
+    begin(3, is_whole=is_whole)
+    write_on_board(5)
+    assert begin.state.n_written == 1  # so that it stands in the end, in both cases
+
+    begin(4, is_whole=is_whole)
+    write_on_board(5)
+    assert begin.state.n_written == 0
+
+
+def test_a_new_input_may_be_touched_twice_before_an_answer(begin):
+    """A browser that touches a new one has heard of it."""
+    begin(1, is_whole=True)
+    write_on_board(3)
+    begin.state["d_k"] = 5  # by hand, and maybe 6 already
+    begin(2)
+    write_on_board(5)
+
+    assert begin.state.n_written == 0
 
 
 def test_an_input_is_written_anew_on_another_page(begin):
