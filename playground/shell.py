@@ -13,7 +13,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from playground import address_bar, catalog, parts, running, session
+from playground import address_bar, catalog, delivery, parts, running, session
 from playground.palette import Theme
 from playground.parts import answering
 from playground.texts import LANGUAGES, Texts, escaped
@@ -26,6 +26,8 @@ _MANY_MODULES = 200  # the app has some 900, PyTorch and its optimizers 1,600 mo
 _ROUTED, _FAULTY = "is_routed", "faulty"
 _ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
 _log = logging.getLogger(__name__)
+
+delivery.mend()
 
 
 @dataclass(frozen=True, slots=True)
