@@ -4,7 +4,7 @@ Each widget is a view: its value is written from the experiment before it is dra
 callback commits to the session. So nothing is lost when a page is left or a limit moves.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -75,28 +75,28 @@ def sizes(t: Texts) -> None:
 def settings(t: Texts) -> None:
     """Mask, scaling, positions, output projection, seed and files."""
     _mask(t, session.experiment())
-    _seed_widget("is_scaled")
+    seeded = _seeded("is_scaled")
     st.toggle(
         t("control.is_scaled"),
-        key="is_scaled",
+        **seeded,
         on_change=answering(_commit),
         args=("is_scaled", lambda e, value: replace(e, is_scaled=value)),
     )
     _explanation(t("control.is_scaled_help"))
-    _seed_widget("encoding")
+    seeded = _seeded("encoding", options=ENCODINGS)
     st.selectbox(
         t("control.encoding"),
         ENCODINGS,
+        **seeded,
         format_func=lambda kind: t(f"control.encoding_{kind}"),
-        key="encoding",
         help=t("control.encoding_help"),
         on_change=answering(_commit),
         args=("encoding", lambda e, value: replace(e, encoding=value)),
     )
-    _seed_widget("has_W_O")
+    seeded = _seeded("has_W_O")
     st.toggle(
         t("control.has_W_O"),
-        key="has_W_O",
+        **seeded,
         on_change=answering(_commit),
         args=("has_W_O", Experiment.with_output_projection),
     )
@@ -126,10 +126,11 @@ def heads(t: Texts) -> None:
     n_heads = session.experiment().n_heads
     if n_heads == 1:
         return
-    parts.write("head", session.head(), n_heads)
+    is_left_alone = parts.write("head", session.head(), n_heads)
     st.segmented_control(
         t("control.head"),
         range(n_heads),
+        default=session.head() if is_left_alone else None,
         format_func=lambda index: t("control.head_number", number=index + 1),
         key="head",
         required=True,
@@ -143,12 +144,12 @@ def _show_head() -> None:
 
 
 def _preset(t: Texts, e: Experiment) -> None:
-    _seed_widget("preset")
+    seeded = _seeded("preset", options=[*PRESETS])
     st.selectbox(
         t("control.preset"),
         list(PRESETS),
+        **seeded,
         format_func=lambda name: t(f"preset.{name}.name"),
-        key="preset",
         help=t("control.preset_help"),
         on_change=answering(_commit),
         args=("preset", lambda e, name: Experiment.from_preset(name, seed=e.seed), True),
@@ -172,13 +173,13 @@ def _size(t: Texts, name: str, most: int) -> None:
 
 
 def _mask(t: Texts, e: Experiment) -> None:
-    _seed_widget("mask")
+    seeded = _seeded("mask", begins="default")
     st.pills(
         t("control.mask"),
         MASK_KINDS,
+        **seeded,
         selection_mode="multi",
         format_func=lambda kind: t(f"control.mask_{kind}"),
-        key="mask",
         help=t("control.mask_help"),
         on_change=answering(_commit),
         args=("mask", lambda e, kinds: replace(e, mask=replace(e.mask, kinds=tuple(kinds)))),
@@ -210,12 +211,11 @@ def _slider(
     moves_cells: bool = False,
     on: str = "",
 ) -> None:
-    _seed_widget(name, low, high)
     st.slider(
         t(f"control.{name}"),
         low,
         high,
-        key=name,
+        **_seeded(name, low, high),
         help=t(f"control.{name}_help"),
         on_change=answering(_commit, on=on),
         args=(name, change, moves_cells, on),
@@ -224,13 +224,13 @@ def _slider(
 
 def _random(t: Texts) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        _seed_widget("seed")
+        seeded = _seeded("seed", begins="")
         st.number_input(
             t("control.seed"),
             0,
             MAX_SEED,
             value=None,  # emptied, it is None and changes nothing, rather than 0
-            key="seed",
+            **seeded,
             help=t("control.seed_help"),
             on_change=answering(_commit),
             args=("seed", lambda e, value: e.randomized(int(value)), True),
@@ -269,9 +269,18 @@ def _explanation(text: str) -> None:
     st.markdown(small(text))
 
 
-def _seed_widget(key: str, *made_of: Any) -> None:
-    """Write a widget's value from the experiment; `made_of` as for `parts.write`."""
-    parts.write(key, st.session_state[_DRAWN][key], *made_of)
+def _seeded(
+    key: str, *made_of: Any, begins: str = "value", options: Sequence[Any] = ()
+) -> dict[str, Any]:
+    """What makes a widget show its value of the experiment.
+
+    What it is `made_of` is as for `parts.write`, and `begins` as in `lesson`; a box to select from
+    begins with the place of its value among the options.
+    """
+    value = st.session_state[_DRAWN][key]
+    is_left_alone = parts.write(key, value, *made_of)
+    first = {"index": options.index(value)} if options else {begins: value}
+    return {"key": key, **(first if begins and is_left_alone else {})}
 
 
 def _commit(key: str, change: Change, moves_cells: bool = False, on: str = "") -> None:

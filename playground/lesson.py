@@ -38,6 +38,7 @@ Draw = Callable[[Texts], None]
 
 _INSTALL = "pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
 _LINE, _AROUND = 26, 24  # pixels of a field for text: each line, and what lies around them
+_VALUE, _DEFAULT, _NOTHING = "value", "default", ""  # what an input begins with, to Streamlit
 _SHOWN = "inputs"  # what each input of a lesson shows: as it was drawn, or as it was set since
 
 
@@ -282,7 +283,7 @@ def choose(
         help=help,
         label_visibility="visible" if is_label_shown else "collapsed",
         disabled=is_disabled,
-        **_kept(key, chosen, then, made_of=(*options.items(),)),
+        **_kept(key, chosen, then, made_of=(*options.items(),), begins=_DEFAULT),
     )
     return chosen
 
@@ -312,7 +313,7 @@ def choose_for(
         format_func=options.__getitem__,
         required=value is not None,
         help=help,
-        **_acting(key, value, commit, made_of=(*options.items(),)),
+        **_acting(key, value, commit, made_of=(*options.items(),), begins=_DEFAULT),
     )
 
 
@@ -336,7 +337,7 @@ def choose_several(
         format_func=options.__getitem__,
         help=help,
         disabled=is_disabled,
-        **_kept(key, chosen, then, made_of=(*options.items(),)),
+        **_kept(key, chosen, then, made_of=(*options.items(),), begins=_DEFAULT),
     )
     return chosen
 
@@ -405,7 +406,7 @@ def number(
         high,
         value=None,  # emptied, it is None and changes nothing
         help=help,
-        **_kept(key, value, made_of=(low, high)),
+        **_kept(key, value, made_of=(low, high), begins=_NOTHING),
     )
     return value
 
@@ -469,9 +470,10 @@ def _kept(
     then: Callable[[], None] | None = None,
     *,
     made_of: tuple[Any, ...] = (),
+    begins: str = _VALUE,
 ) -> dict[str, Any]:
     """What makes an input show this value, and keep another one in the session under its key."""
-    return _acting(key, value, partial(_keep, key, then), made_of=made_of)
+    return _acting(key, value, partial(_keep, key, then), made_of=made_of, begins=begins)
 
 
 def _keep(key: str, then: Callable[[], None] | None, value: Any) -> None:
@@ -481,18 +483,25 @@ def _keep(key: str, then: Callable[[], None] | None, value: Any) -> None:
 
 
 def _acting(
-    key: str, value: T | None, act: Callable[[T], None], *, made_of: tuple[Any, ...] = ()
+    key: str,
+    value: T | None,
+    act: Callable[[T], None],
+    *,
+    made_of: tuple[Any, ...] = (),
+    begins: str,
 ) -> dict[str, Any]:
     """What makes an input show this value, and act on another one.
 
-    What it is `made_of` beside is as for `parts.write`.
+    What it is `made_of` beside is as for `parts.write`; `begins` is what Streamlit calls the
+    value with which such an input begins.
     """
-    parts.write(key, value, *made_of)
+    is_left_alone = parts.write(key, value, *made_of)
     st.session_state.setdefault(_SHOWN, {})[key] = value
     return {
         "key": key,
         "on_change": answering(_act, on=BOARD, is_patient=True),
         "args": (key, act),
+        **({begins: value} if begins and is_left_alone else {}),
     }
 
 

@@ -134,7 +134,7 @@ def is_board_drawn() -> bool:
     return bool(st.session_state[_DRAWN]["has_board"])
 
 
-def write(key: str, value: Any, *made_of: Any) -> None:
+def write(key: str, value: Any, *made_of: Any) -> bool:
     """Let an input show this value, before it is drawn.
 
     An input that shows it already is left alone. What is written comes to the browser later, and
@@ -144,6 +144,11 @@ def write(key: str, value: Any, *made_of: Any) -> None:
         key: Of the input.
         value: What it shall show.
         made_of: What it is made of beside, such as its options: made of others it is a new one.
+
+    Returns:
+        Whether it was left alone. It then has to be given the value as that with which it begins
+        (and only then, as Streamlit warns of both): the run in which it was written may never
+        have come to the browser, where the input would be new and begin at its lowest value.
     """
     state, drawn = st.session_state, st.session_state.get(_DRAWN, {})
     by, made_of = drawn.get("by", PAGE), (session.language(), *made_of)
@@ -163,6 +168,7 @@ def write(key: str, value: Any, *made_of: Any) -> None:
         before = state[key] if key in state and not is_right and _is_polled() else None
         state[key] = value
     state[_WRITTEN][key] = _Written(made_of, by, session.run(), value, is_over, is_heard, before)
+    return is_heard
 
 
 def is_echo(key: str, value: Any, *, on: str = "") -> bool:

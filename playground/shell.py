@@ -203,10 +203,11 @@ def _draw_jobs(t: Texts) -> None:
 
 
 def _language_control(t: Texts) -> None:
-    parts.write("language", session.language())
+    is_left_alone = parts.write("language", session.language())
     st.segmented_control(
         t("control.language"),
         list(LANGUAGES),
+        default=session.language() if is_left_alone else None,
         format_func=LANGUAGES.__getitem__,
         key="language",
         required=True,

@@ -410,6 +410,42 @@ def test_a_page_that_is_drawn_anew_writes_no_input_that_stands_as_it_was_set():
     assert app.test.toggle(key="is_scaled").value
 
 
+def begins(widget):
+    """Where an input stands in a browser that has never heard of it, and where it shall stand."""
+    proto = widget.proto
+    if widget.type in ("selectbox",):
+        return proto.default, widget.options.index(widget.format_func(widget.value))
+    if widget.type == "slider":
+        return [*proto.default], [widget.value]
+    if widget.type == "select_slider":
+        return [*proto.default], [widget.options.index(widget.format_func(widget.value))]
+    if widget.type == "button_group":
+        chosen = widget.value if isinstance(widget.value, list) else [widget.value]
+        names = [option.content for option in proto.options]
+        return [*proto.default], [names.index(widget.format_func(value)) for value in chosen]
+    return proto.default, widget.value
+
+
+INPUTS = ("selectbox", "slider", "select_slider", "button_group", "toggle", "text_area")
+
+
+@pytest.mark.parametrize(
+    ("lesson", "step"),
+    [("playground", ""), ("multi_head", ""), ("pytorch", "fit"), ("sentiment", "train")],
+)
+def test_an_input_that_is_left_alone_begins_where_it_stands(lesson, step):
+    """What was written before may not have come: a slider fell to its lowest value."""
+    app = App(lesson, s=step)
+    app.test.run()
+
+    inputs = [widget for kind in INPUTS for widget in app.test.get(kind)]
+    left_alone = [widget for widget in inputs if widget.key and not widget.proto.set_value]
+    assert len(left_alone) > 2
+    for widget in left_alone:
+        begun, stands = begins(widget)
+        assert begun == stands, widget.key
+
+
 def test_what_a_poll_says_of_an_input_outside_of_it_is_not_believed(begin):
     begin(1, is_whole=True)
     parts.write("mask", ["causal"])
