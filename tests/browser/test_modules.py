@@ -411,3 +411,70 @@ def test_a_board_that_streamlit_leaves_and_comes_back_to_goes_on(modules: Page):
     assert came["typed"] == "0.2"
     assert [len(message["edits"]) for message in came["sent"]] == [1]
     assert came["sent"][0]["edits"][0]["value"] == 0.2
+
+
+_LEAVE = """async (data) => {
+  const board = (await import("/board.js")).default;
+  const main = document.querySelector("main");
+  const links = '<a href="#here">here</a><a href="/guide">away</a>';
+  main.innerHTML = `${links}<div><div class="board"></div></div>`;
+  const [here, away, parentElement] = main.children;
+  const sent = [];
+  const show = (run) => board({
+    parentElement,
+    data: {
+      ...data,
+      revision: 0,
+      taken: {},
+      heard: {},
+      is_first: true,
+      address: { query: {}, language: "en", run },
+    },
+    setStateValue: (name, message) => sent.push([name, message]),
+  });
+  for (const link of [here, away]) {
+    link.addEventListener("click", (event) => event.preventDefault());
+  }
+  const realNow = performance.now;
+  let late = 0;
+  performance.now = () => realNow.call(performance) + late;
+  const realTimeout = window.setTimeout;
+  const waits = [];
+  window.setTimeout = (then, ms, ...rest) => {
+    if (!(ms > 1000)) return realTimeout(then, ms, ...rest);
+    waits.push(() => { late += ms; then(); });
+  };
+  const painted = () => new Promise((go) =>
+    requestAnimationFrame(() => requestAnimationFrame(() => realTimeout(go))));
+  const found = {};
+  here.click();
+  show(1);
+  await painted();
+  found.here = structuredClone(sent);
+  away.click();
+  show(2);
+  await painted();
+  found.away = structuredClone(sent);
+  waits.forEach((then) => then());
+  found.stayed = structuredClone(sent);
+  away.click();
+  show(3);
+  await painted();
+  parentElement.remove();
+  waits.at(-1)();
+  found.gone = structuredClone(sent);
+  performance.now = realNow;
+  window.setTimeout = realTimeout;
+  return found;
+}"""
+
+
+def test_a_board_asks_for_nothing_while_its_page_is_being_left(modules: Page):
+    """Streamlit would show its page again: a lesson chosen right after an edit did not open."""
+    experiment = Experiment.from_preset("apple")
+    data = json.loads(json.dumps(board_data(Texts("en"), experiment, experiment.trace(), 0)))
+
+    sent = modules.evaluate(_LEAVE, data)
+
+    assert sent["here"] == sent["away"] == [["painted", 1]]
+    assert sent["stayed"] == sent["gone"] == [["painted", 1], ["painted", 2]]

@@ -23,6 +23,7 @@ import * as view from "./view.js";
 const NUDGE = 0.1;
 const PATIENCE = 3_000; // ms to wait for Python before edits are sent again
 const MOST_PATIENCE = 60_000;
+const LEAVING = 3_000; // ms in which a page goes once another one was asked for
 const PACE = 140; // ms between two questions to Python while dragging: each answer costs frames
 const CALM = 150; // ms without a painting before screen readers are told the numbers
 
@@ -75,13 +76,17 @@ export default function ({ parentElement, data, setStateValue }) {
   }
   board.sendState = setStateValue;
   window.addEventListener("pointerdown", board.onPress, true); // the same listener is added once
+  window.addEventListener("click", board.onGo, true);
   try {
     board.receive(data);
   } catch (error) {
     console.error(error);
     board.giveUp(data.texts.fault);
   }
-  return () => window.removeEventListener("pointerdown", board.onPress, true);
+  return () => {
+    window.removeEventListener("pointerdown", board.onPress, true);
+    window.removeEventListener("click", board.onGo, true);
+  };
 }
 
 export class Board {
@@ -123,7 +128,9 @@ export class Board {
     this.carried = null; // the row that was carried last, until Python has answered
     this.editing = null; // the number that is being typed: see `begin`
     this.minusBefore = null; // the value before a "-" that may begin a negative number
+    this.left = -Infinity; // when another page was asked for last, in ms, as the page counts them
     this.onPress = (event) => onPress(this, event);
+    this.onGo = (event) => onGo(this, event);
     listen(this);
   }
 
@@ -163,9 +170,20 @@ export class Board {
       setTimeout(() => {
         if (this.received.address !== address) return; // newer ones have come
         showAddress(address);
-        if (isFirst) this.sendState("painted", address.run);
+        if (isFirst) this.askForRest(address);
       });
     });
+  }
+
+  /**
+   * Asks for what else is stale. A message of a page that is being left says to Streamlit that it
+   * is the page to be shown, and would bring it back; so it waits until the page has gone, or not.
+   */
+  askForRest(address) {
+    if (this.received.address !== address || !this.root.isConnected) return;
+    const rest = this.left + LEAVING - performance.now();
+    if (rest > 0) setTimeout(() => this.askForRest(address), rest);
+    else this.sendState("painted", address.run);
   }
 
   /** Shows what was received with the edits under way. @param {boolean} isQuick while dragging */
@@ -792,6 +810,13 @@ function onPress(board, event) {
   if (!event.composedPath().includes(board.view?.menu)) board.menu?.close();
   const input = view.focused(board.root);
   if (input?.matches("input") && !event.composedPath().includes(input)) input.blur();
+}
+
+/** Another page is asked for, by a link. @param {Board} board */
+function onGo(board, event) {
+  const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement);
+  if (!link || link.target || link.download || link.origin !== window.location.origin) return;
+  if (link.pathname !== window.location.pathname) board.left = performance.now();
 }
 
 function titleOf(node) {
