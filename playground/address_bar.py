@@ -5,6 +5,7 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -28,14 +29,17 @@ def address(t: Texts) -> dict[str, Any]:
     """What the address bar shall hold; the board writes it itself, since a component is dear."""
     text = link.encode(session.experiment())
     host = len(st.context.url or "")
-    fits = host + len(text) + len(f"?lang=en&h=8&s={session.step()}&e=") <= link.BUDGET
     head = str(session.head() + 1) if session.head() else ""
     query = {
         "lang": t.language,
         "h": head,
         "s": session.step(),
-        "e": text if fits else "",
+        **session.invited().query(),
+        "e": text,
     }
+    said = urlencode({name: value for name, value in query.items() if value})
+    if host + len(f"?{said}") > link.BUDGET:
+        query["e"] = ""
     return {"query": query, "language": t.language, "run": session.run()}
 
 

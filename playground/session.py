@@ -20,7 +20,8 @@ from attention_core import AttentionError, Experiment, from_plain, to_plain
 from attention_core.canvas import MAX_HEADS, MAX_TOKENS, check_count
 from attention_core.permutation import Order, moved, repaired
 from attention_core.stack import Layer, continues, stacked
-from playground import link
+from playground import invitation, link
+from playground.invitation import Invitation
 from playground.texts import LANGUAGES, Language, first_guess
 
 Plain = dict[str, Any]
@@ -73,6 +74,7 @@ def _begin() -> None:
         "settings": {},
         "place": ("", ""),
         "asked_step": st.query_params.get("s", ""),
+        "invitation": invitation.read(st.query_params).query(),
     }
     text = st.query_params.get("e")
     if text:
@@ -99,6 +101,27 @@ def experiment() -> Experiment:
 def shown() -> list[Any]:
     """What anything that shows the experiment is drawn from, to be compared."""
     return [_work()[name] for name in ("plain", "layers", "head", "revision", "taken")]
+
+
+def tag() -> str:
+    """Tells this session from others, to its own browser: what was sent to another is not ours."""
+    return id().split()[-1]
+
+
+def invited() -> Invitation:
+    """What the link asked for beside the experiment, or was chosen since."""
+    return invitation.read(_work()["invitation"])
+
+
+def invite(chosen: Invitation) -> None:
+    """Let this session, and its link, ask for something else."""
+    _work()["invitation"] = chosen.query()
+
+
+def offers(control: str) -> bool:
+    """Whether a control beside the page is shown."""
+    shown = invited().controls
+    return shown is None or control in shown
 
 
 def latest() -> Callable[[], Experiment]:

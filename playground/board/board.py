@@ -40,6 +40,8 @@ def show(data: dict[str, Any], address: dict[str, Any]) -> None:
         key=session.BOARD_KEY,
         data=data
         | {
+            "session": session.tag(),
+            "view": session.invited().view,
             "revision": session.revision(),
             "taken": session.taken(),
             "heard": session.heard(),

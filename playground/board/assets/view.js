@@ -50,6 +50,8 @@ import { Sheet, kindOf } from "./sheet.js";
  * @property {{query: Record<string, string>, language: string, run: number}} address what the
  *   address bar shall hold; `run` counts the runs of the session
  * @property {boolean} is_first whether the rest of the page waits until the board is painted
+ * @property {string} session tells this session of Python from others
+ * @property {"" | "projector"} view
  * @property {number} revision
  * @property {Record<string, number>} taken for each board, its last edit that Python has taken
  * @property {{mount?: string, attempt?: number}} heard the message that Python has heard last
