@@ -18,9 +18,13 @@ POLL = 0.5  # seconds between two looks at a job that is shown
 POLL_ELSEWHERE = 2.0  # and at one that is not
 
 
+def is_connected(connection: str) -> bool:
+    """Whether a browser is connected to the session of this name, Streamlit's own."""
+    return not Runtime.exists() or Runtime.instance().is_active_session(connection)
+
+
 def _is_there(owner: str) -> bool:
-    """Whether the browser of this session is connected."""
-    return not Runtime.exists() or Runtime.instance().is_active_session(owner.split()[0])
+    return is_connected(owner.split()[0])
 
 
 # One core is left for everyone who does not wait for a job.

@@ -41,9 +41,14 @@ _log = logging.getLogger(__name__)
 
 def start() -> None:
     """Begin a run, and with the first one the session: from the link, if there is one."""
-    if _KEY not in st.session_state:
+    if not has_begun():
         _begin()
     count_run()
+
+
+def has_begun() -> bool:
+    """Whether this session has work of its own."""
+    return _KEY in st.session_state
 
 
 def count_run() -> None:
@@ -69,7 +74,7 @@ def _begin() -> None:
         "taken": {},
         "notice": None,
         "told": False,
-        "language": _first_language(),
+        "language": asked_language(),
         "head": _first_head(),
         "settings": {},
         "place": ("", ""),
@@ -316,6 +321,15 @@ def language() -> Language:
     return chosen
 
 
+def asked_language() -> Language:
+    """The language that the link or else the browser asks for."""
+    wanted = st.query_params.get("lang")
+    for known in LANGUAGES:
+        if wanted == known:
+            return known
+    return first_guess(st.context.locale)
+
+
 def speak(chosen: Language) -> None:
     """Switch the language."""
     _work()["language"] = chosen
@@ -491,11 +505,3 @@ def _connection() -> str:
 def _first_head() -> int:
     wanted = st.query_params.get("h", "")
     return int(wanted) - 1 if wanted in {str(h) for h in range(1, MAX_HEADS + 1)} else 0
-
-
-def _first_language() -> Language:
-    wanted = st.query_params.get("lang")
-    for known in LANGUAGES:
-        if wanted == known:
-            return known
-    return first_guess(st.context.locale)

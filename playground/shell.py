@@ -12,8 +12,9 @@ from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.navigation.page import StreamlitPage
 
-from playground import address_bar, catalog, delivery, parts, running, session
+from playground import address_bar, catalog, delivery, parts, running, session, waiting_room
 from playground.palette import Theme
 from playground.parts import answering
 from playground.texts import LANGUAGES, Texts, escaped
@@ -35,12 +36,16 @@ class Route:
     """The page that the address asks for, ready to run."""
 
     _run: Callable[[], None]
+    _is_framed: bool = True
 
     def run(self) -> None:
         """Run the page; a fault of ours shows one calm sentence and keeps the work.
 
         The frame has its places before the page and is drawn after it, as nobody waits for it.
         """
+        if not self._is_framed:
+            self._run()
+            return
         st.session_state[_ROUTED] = True
         st.session_state[_FAULTY] = []
         at_the_top = st.sidebar.container()
@@ -102,11 +107,20 @@ def _apologize(of: str) -> None:
 
 
 def route() -> Route:
-    """Begin the run: the session, the menu, and the page that was asked for."""
+    """Begin the run: the session, the menu, and the page that was asked for.
+
+    Without a place there is neither session nor menu, and one page for all addresses.
+    """
+    if not waiting_room.lets_in():
+        _navigation(Texts(session.asked_language()), is_shown=False)
+        return Route(waiting_room.draw, _is_framed=False)
     session.start()
-    t = Texts(session.language())
+    return Route(_navigation(Texts(session.language())).run)
+
+
+def _navigation(t: Texts, *, is_shown: bool = True) -> StreamlitPage:
     st.set_page_config(page_title=t("app.title"), page_icon=_ICON, layout="wide")
-    sections: dict[str, list[st.Page]] = {}
+    sections: dict[str, list[StreamlitPage]] = {}
     for lesson in catalog.LESSONS:
         page = st.Page(
             lesson.file,
@@ -117,7 +131,7 @@ def route() -> Route:
             help=t(f"lesson.{lesson.id}.summary"),
         )
         sections.setdefault(t(f"section.{lesson.section}"), []).append(page)
-    return Route(st.navigation(sections).run)
+    return st.navigation(sections, position="sidebar" if is_shown else "hidden")
 
 
 def open_page(*, has_board: bool = False) -> Texts:

@@ -18,7 +18,7 @@ SCREEN = ("streamlit", "plotly", "pandas", "playground", "pages", "app")
 # These parts of the playground also work without a running app.
 WITHOUT_STREAMLIT = (
     *("catalog.py", "texts.py", "narrate.py", "figures.py", "formula.py", "link.py", "sentence.py"),
-    *("charts.py", "exhibit.py", "invitation.py", "pipeline.py", "lessons"),
+    *("admission.py", "charts.py", "exhibit.py", "invitation.py", "pipeline.py", "lessons"),
 )
 
 
