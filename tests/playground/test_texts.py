@@ -385,6 +385,7 @@ TECHNICAL = {  # arguments of st.* that no reader sees
     "mime",
     "on_change",
     "on_click",
+    "position",
     "selection_mode",
     "type",
     "vertical_alignment",
