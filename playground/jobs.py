@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from playground.shelf import Shelf
 
@@ -19,6 +19,8 @@ PATIENCE = 90.0  # seconds; a browser lets a hidden tab ask only once a minute
 GRACE = 10.0  # seconds for whoever is not connected any more, and may be back
 MOST_KEPT = 200  # jobs that have ended, and results
 MOST_BYTES = 256 * 2**20  # that each of these two may take, as far as they say so
+MOST_WAITING = 30  # jobs in the queue; who comes after them would wait for many minutes
+MOST_OWN = 3  # jobs of one owner that wait or run
 _LEAVE = 5.0  # seconds that the process waits for jobs when it ends
 
 Status: TypeAlias = Literal["waiting", "running", "done", "stopped", "failed"]
@@ -43,6 +45,13 @@ class Tell(Protocol):
 
 
 Work: TypeAlias = Callable[[Tell], Any]
+
+
+class Refusal(NamedTuple):
+    """Why a job was not taken."""
+
+    why: Literal["full", "own"]  # too many wait, or the owner has too many already
+    n_jobs: int  # how many these are
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -126,10 +135,11 @@ class Jobs:
         *,
         key: Hashable = None,
         is_alone: bool = False,
-    ) -> None:
+    ) -> Refusal | None:
         """Let some work be done; another job of the same owner and name is stopped.
 
         Where that one is at the same already, by its key, it goes on: a button is pressed twice.
+        What is refused changes nothing. What others wait for, or have got, is never refused.
 
         Args:
             owner: Whose it is.
@@ -138,10 +148,17 @@ class Jobs:
             key: What the result depends on, if it is the same for all. It is then remembered,
                 and who asks for the same shares the job.
             is_alone: Whether nothing else may run beside it, as it measures time or memory.
+
+        Returns:
+            Why the job was not taken; None if it was.
         """
         with self._lock:
             self._beats[owner] = self._clock()
-            job = self._shared(key) or _Job(work, key, set(), is_alone)
+            shared = self._shared(key)
+            refusal = None if shared else self._refusal(owner, name)
+            if refusal:
+                return refusal
+            job = shared or _Job(work, key, set(), is_alone)
             if self._jobs.get((owner, name)) is not job:
                 self._leave(owner, name)
             job.owners.add(owner)
@@ -150,6 +167,7 @@ class Jobs:
                 self._waiting.append(job)
             self._forget()
             self._begin_waiting()
+        return None
 
     def view(self, owner: str, name: str) -> View | None:
         """The job as it is now, if there is one. To ask is a sign that it is wanted."""
@@ -224,6 +242,22 @@ class Jobs:
             if job.key == key and not job.is_unwanted:
                 return job
         return None
+
+    def _refusal(self, owner: str, name: str) -> Refusal | None:
+        """Why one more job of this owner, in place of that of the same name, is too many."""
+        others = {
+            job
+            for (who, what), job in self._jobs.items()
+            if who == owner and what != name and job.status in _ACTIVE
+        }
+        if len(others) >= MOST_OWN:
+            return Refusal("own", len(others))
+        if len(self._waiting) >= MOST_WAITING:
+            for job in filter(self._is_abandoned, [*self._waiting]):
+                self._waiting.remove(job)
+                job.give_up()
+        n_waiting = len(self._waiting)
+        return Refusal("full", n_waiting) if n_waiting >= MOST_WAITING else None
 
     def _leave(self, owner: str, name: str) -> None:
         job = self._jobs.pop((owner, name), None)

@@ -28,7 +28,7 @@ from playground import (
 )
 from playground.exhibit import Exhibit
 from playground.figures import Figure
-from playground.jobs import View, Work
+from playground.jobs import Refusal, View, Work
 from playground.parts import BOARD, answering
 from playground.texts import Texts
 
@@ -39,6 +39,7 @@ Draw = Callable[[Texts], None]
 _INSTALL = "pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
 _LINE, _AROUND = 26, 24  # pixels of a field for text: each line, and what lies around them
 _VALUE, _DEFAULT, _NOTHING = "value", "default", ""  # what an input begins with, to Streamlit
+_REFUSAL = "refusal"  # of a job, below its name
 _SHOWN = "inputs"  # what each input of a lesson shows: as it was drawn, or as it was set since
 
 
@@ -157,7 +158,8 @@ def start(name: str, work: Work, *, key: Hashable = None, is_alone: bool = False
         key: What its result depends on, if it is the same for all.
         is_alone: Whether nothing else may run beside it, as it measures time or memory.
     """
-    running.start(name, work, key=key, is_alone=is_alone)
+    refusal = running.start(name, work, key=key, is_alone=is_alone)
+    session.set_setting(f"{name}.{_REFUSAL}", refusal)
 
 
 def start_or_stop(
@@ -194,7 +196,7 @@ def start_or_stop(
 def watch(
     t: Texts, name: str, said: Callable[[Any], str] | None = None, *, has_stop: bool = True
 ) -> View | None:
-    """Draw how far a job is, with a way to stop it, or that it failed.
+    """Draw how far a job is, with a way to stop it, or that it failed or was not taken.
 
     Args:
         t: The reader's language.
@@ -210,6 +212,7 @@ def watch(
     # a section that a learner has opened below would be closed and lose the focus.
     with st.container():
         _draw_job(t, name, job, said, has_stop=has_stop)
+        _draw_refusal(t, name)
     return job
 
 
@@ -233,6 +236,14 @@ def _draw_job(
             st.progress(job.done, text=text)
     elif job is not None and job.status == "failed":
         st.error(t("job.failed"), icon=":material/healing:")
+
+
+def _draw_refusal(t: Texts, name: str) -> None:
+    """That a job was not taken, until it is started again."""
+    refusal: Refusal | None = session.setting(f"{name}.{_REFUSAL}", None)
+    if refusal:
+        why, n_jobs = refusal
+        st.warning(t(f"job.refused.{why}", count=n_jobs), icon=":material/hourglass_disabled:")
 
 
 # --- what needs PyTorch

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from streamlit.runtime import Runtime
 
 from playground import session
-from playground.jobs import Jobs, View, Work
+from playground.jobs import Jobs, Refusal, View, Work
 
 POLL = 0.5  # seconds between two looks at a job that is shown
 POLL_ELSEWHERE = 2.0  # and at one that is not
@@ -32,13 +32,13 @@ _JOBS = Jobs(max(1, (os.cpu_count() or 1) - 1), is_there=_is_there)
 atexit.register(_JOBS.close)
 
 
-def start(name: str, work: Work, *, key: Hashable = None, is_alone: bool = False) -> None:
+def start(name: str, work: Work, *, key: Hashable = None, is_alone: bool = False) -> Refusal | None:
     """Let some work be done; as `Jobs.start`."""
     # What is registered last is called first. PyTorch, which is imported later than this, takes
     # parts of itself away at the end, and no job may be in the midst of them then.
     atexit.unregister(_JOBS.close)
     atexit.register(_JOBS.close)
-    _JOBS.start(session.id(), name, work, key=key, is_alone=is_alone)
+    return _JOBS.start(session.id(), name, work, key=key, is_alone=is_alone)
 
 
 def job(name: str) -> View | None:

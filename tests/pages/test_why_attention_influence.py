@@ -5,6 +5,7 @@ import time
 import pytest
 
 from attention_core.neural.influence import influence
+from playground import jobs as jobs_module
 from playground.jobs import View
 from playground.lessons import why_influence
 from playground.lessons.why_influence import Settings
@@ -126,6 +127,21 @@ def test_a_measurement_that_failed_is_told_and_can_be_started_again(monkeypatch)
     monkeypatch.setattr(why_influence, "work", works_the_second_time)
     app = finish(measure(at()))
     assert app.errors == [app.t("job.failed")]
+
+    finish(measure(app))
+
+    app.assert_calm()
+    assert shown_lines(app)
+
+
+@pytest.mark.parametrize("why", ["full", "own"])
+def test_a_measurement_that_is_refused_is_explained_and_can_be_started_again(jobs, why):
+    app = at()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs_module, "MOST_WAITING", 0 if why == "full" else 30)
+        patch.setattr(jobs_module, "MOST_OWN", 0 if why == "own" else 3)
+        app.press(app.t("why_attention.influence.measure"))
+        assert app.warnings == [app.t(f"job.refused.{why}", count=0)]
 
     finish(measure(app))
 

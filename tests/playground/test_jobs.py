@@ -9,7 +9,15 @@ from contextlib import contextmanager
 import pytest
 
 from playground import jobs as jobs_module
-from playground.jobs import GRACE, PATIENCE, Jobs, StoppedError
+from playground.jobs import (
+    GRACE,
+    MOST_OWN,
+    MOST_WAITING,
+    PATIENCE,
+    Jobs,
+    Refusal,
+    StoppedError,
+)
 
 WAIT = 1  # seconds that a condition may take on a busy machine
 
@@ -281,6 +289,82 @@ def test_what_waited_behind_one_that_ends_before_its_turn_need_not_wait_longer(e
 
         assert third.has_begun.wait(WAIT)
         assert not first.has_ended.is_set()
+
+
+# --- no more than can be waited for
+
+
+def full_queue(jobs, work):
+    """One job runs and as many wait as may; gives what runs."""
+    first = work()
+    jobs.start("ann", "fit", first)
+    assert first.has_begun.wait(WAIT)
+    for number in range(MOST_WAITING):
+        assert jobs.start(f"owner {number}", "fit", work(), key=number) is None
+    return first
+
+
+def test_a_job_that_would_wait_behind_too_many_is_refused_and_changes_nothing():
+    with running() as (jobs, work):
+        first, refused = full_queue(jobs, work), work()
+
+        assert jobs.start("bob", "fit", refused) == Refusal("full", MOST_WAITING)
+
+        assert jobs.view("bob", "fit") is None
+        assert jobs.view("owner 29", "fit").n_before == MOST_WAITING
+        first.may_go_on.set()
+        until(jobs, "ann", "fit", "done")
+        assert jobs.start("bob", "fit", work()) is None  # one has left the queue
+        assert refused.n_runs == 0
+
+
+def test_what_somebody_waits_for_already_is_never_refused():
+    with running() as (jobs, work):
+        full_queue(jobs, work)
+
+        assert jobs.start("bob", "fit", work(), key=5) is None
+
+        assert jobs.view("bob", "fit").n_before == 6
+
+
+def test_a_refused_job_leaves_the_one_before_it():
+    with running() as (jobs, work):
+        done = work("mine")
+        done.may_go_on.set()
+        jobs.start("bob", "fit", done)
+        until(jobs, "bob", "fit", "done")
+        full_queue(jobs, work)
+
+        assert jobs.start("bob", "fit", work()) == Refusal("full", MOST_WAITING)
+
+        assert jobs.view("bob", "fit").result == "mine"
+
+
+def test_those_who_have_gone_leave_their_room_in_the_queue():
+    clock = Clock()
+    with running(clock=clock) as (jobs, work):
+        full_queue(jobs, work)
+        clock.now = PATIENCE + 1
+        jobs.view("owner 7", "fit")
+
+        assert jobs.start("bob", "fit", work()) is None
+
+        assert jobs.view("owner 6", "fit").status == "stopped"
+        assert jobs.view("owner 7", "fit").n_before == 1
+        assert jobs.view("bob", "fit").n_before == 2
+
+
+def test_one_learner_has_only_so_many_jobs_and_may_change_each():
+    with running() as (jobs, work):
+        for number in range(MOST_OWN):
+            assert jobs.start("ann", f"step {number}", work()) is None
+
+        assert jobs.start("ann", "one more", work()) == Refusal("own", MOST_OWN)
+        assert jobs.start("ann", "step 1", work()) is None
+        assert jobs.start("bob", "step 1", work()) is None
+
+        jobs.stop("ann", "step 2")
+        assert jobs.start("ann", "one more", work()) is None
 
 
 # --- the same for all

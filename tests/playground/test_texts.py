@@ -187,6 +187,7 @@ def expansions():
             *("sentiment.train", "sentiment.examine", "sentiment.warmup"),
         },
         "{}.next": steps,
+        "job.refused.{}": {"full", "own"},
         "lesson.{}.title": {lesson.id for lesson in LESSONS},
         "lesson.{}.summary": {lesson.id for lesson in LESSONS},
         "section.{}": {lesson.section for lesson in LESSONS},
