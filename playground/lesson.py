@@ -28,7 +28,7 @@ from playground import (
 )
 from playground.exhibit import Exhibit
 from playground.figures import Figure
-from playground.jobs import Refusal, View, Work
+from playground.jobs import View, Work
 from playground.parts import BOARD, answering
 from playground.texts import Texts
 
@@ -159,7 +159,7 @@ def start(name: str, work: Work, *, key: Hashable = None, is_alone: bool = False
         is_alone: Whether nothing else may run beside it, as it measures time or memory.
     """
     refusal = running.start(name, work, key=key, is_alone=is_alone)
-    session.set_setting(f"{name}.{_REFUSAL}", refusal)
+    session.set_setting(f"{name}.{_REFUSAL}", refusal and tuple(refusal))
 
 
 def start_or_stop(
@@ -240,7 +240,7 @@ def _draw_job(
 
 def _draw_refusal(t: Texts, name: str) -> None:
     """That a job was not taken, until it is started again."""
-    refusal: Refusal | None = session.setting(f"{name}.{_REFUSAL}", None)
+    refusal: tuple[str, int] | None = session.setting(f"{name}.{_REFUSAL}", None)
     if refusal:
         why, n_jobs = refusal
         st.warning(t(f"job.refused.{why}", count=n_jobs), icon=":material/hourglass_disabled:")

@@ -21,6 +21,7 @@ from attention_core.canvas import MAX_HEADS, MAX_TOKENS, check_count
 from attention_core.permutation import Order, moved, repaired
 from attention_core.stack import Layer, continues, stacked
 from playground import invitation, link
+from playground.difference import difference, restored
 from playground.invitation import Invitation
 from playground.texts import LANGUAGES, Language, first_guess
 
@@ -33,6 +34,7 @@ _KEY = "work"
 _ORDER = "permutation.order"
 _TARGET = "pytorch.fit.painted"
 _MOST_STEPS = 200  # of undo
+_MOST_LAYERS = 24  # all of which every run computes again
 _MOST_MOUNTS = 20  # boards whose edits are remembered as taken
 _MOST_LISTED = 144  # rows, numbers of a row, or cells of the mask in one edit
 
@@ -64,7 +66,7 @@ def run() -> int:
 def _begin() -> None:
     st.session_state[_KEY] = {
         "id": f"{_connection()} {uuid4().hex}",
-        "plain": to_plain(Experiment.from_preset()),
+        "text": _written(Experiment.from_preset()),
         "layers": [],
         "past": [],
         "future": [],
@@ -84,7 +86,7 @@ def _begin() -> None:
     text = st.query_params.get("e")
     if text:
         try:
-            _work()["plain"] = to_plain(link.decode(text))
+            _work()["text"] = _written(link.decode(text))
         except link.LinkError as error:
             _log.info("damaged link: %s", error)
             notify("damaged_link")
@@ -100,12 +102,12 @@ def id() -> str:
 
 def experiment() -> Experiment:
     """The current experiment."""
-    return _built(_work()["plain"])
+    return _built(_work()["text"])
 
 
 def shown() -> list[Any]:
     """What anything that shows the experiment is drawn from, to be compared."""
-    return [_work()[name] for name in ("plain", "layers", "head", "revision", "taken")]
+    return [_work()[name] for name in ("text", "layers", "head", "revision", "taken")]
 
 
 def tag() -> str:
@@ -132,7 +134,7 @@ def offers(control: str) -> bool:
 def latest() -> Callable[[], Experiment]:
     """Gives the experiment as it is when it is called, whoever calls it."""
     work = _work()
-    return lambda: _built(work["plain"])
+    return lambda: _built(work["text"])
 
 
 def apply(change: Callable[[Experiment], Experiment], *, moves_cells: bool = False) -> None:
@@ -153,15 +155,20 @@ def apply(change: Callable[[Experiment], Experiment], *, moves_cells: bool = Fal
 def stack(is_residual: bool) -> None:
     """Let the output be the next layer's X, or X + output; the layer that was run is kept."""
     take_waiting()
-    layer = {"plain": _work()["plain"], "is_residual": is_residual}
+    layer = {"text": _work()["text"], "is_residual": is_residual}
     kept = _work()["layers"] if layers() else []
-    _apply(lambda e: stacked(e, is_residual=is_residual), moves_cells=True, layers=[*kept, layer])
+
+    def change(e: Experiment) -> Experiment:
+        check_count("n_layers", len(kept) + 2, 1, _MOST_LAYERS)
+        return stacked(e, is_residual=is_residual)
+
+    _apply(change, moves_cells=True, layers=[*kept, layer])
 
 
 def layers() -> list[Layer]:
     """The layers whose result became the present X, first one first; none if X was edited since."""
     kept = [
-        Layer(_built(layer["plain"]), is_residual=layer["is_residual"])
+        Layer(_built(layer["text"]), is_residual=layer["is_residual"])
         for layer in _work()["layers"]
     ]
     return kept if continues(kept, experiment()) else []
@@ -356,13 +363,14 @@ def pop_notice() -> Plain | None:
     return notice
 
 
-def _built(plain: Plain) -> Experiment:
-    """The experiment of plain data, built once however often a run asks for it."""
-    return _built_from(json.dumps(plain))
+def _written(experiment: Experiment) -> str:
+    """The experiment as a text, of which nothing but the text is kept."""
+    return json.dumps(to_plain(experiment), separators=(",", ":"))
 
 
-@lru_cache(maxsize=512)
-def _built_from(text: str) -> Experiment:
+@lru_cache(maxsize=64)  # the largest experiment takes 0.1 MB with its text
+def _built(text: str) -> Experiment:
+    """The experiment of a text, built once however often a run asks for it."""
     return from_plain(json.loads(text))
 
 
@@ -382,7 +390,7 @@ def _apply(
     """The change itself; an edit of a cell may join the step before it, if that was the same."""
     work = _work()
     try:
-        plain = to_plain(change(experiment()))
+        text = _written(change(experiment()))
     except AttentionError as error:
         notify("refused", error)
         return
@@ -390,13 +398,17 @@ def _apply(
         _log.exception("a change failed")
         notify("fault")
         return
-    if plain == work["plain"] and layers is None:
+    past, start = work["past"], _state()
+    if text == start["text"] and layers is None:
         return
-    if not (joins and cell == work["cell"] and work["past"]):
-        work["past"] = [*work["past"], _state()][-_MOST_STEPS:]
-    elif plain == work["past"][-1]["plain"]:  # dragged, and back again: no step at all
-        work["past"], cell = work["past"][:-1], None
-    work.update(plain=plain, future=[], cell=cell)
+    if joins and cell == work["cell"] and past:
+        *past, step = past
+        start = _reached(step)
+    if text == start["text"] and layers is None:  # dragged, and back again: no step at all
+        cell = None
+    else:
+        past = [*past, _step(start, text)][-_MOST_STEPS:]
+    work.update(text=text, past=past, future=[], cell=cell)
     if layers is not None:
         work["layers"] = layers
     if moves_cells:
@@ -405,7 +417,17 @@ def _apply(
 
 def _state() -> Plain:
     """What a step of undo brings back."""
-    return {name: _work()[name] for name in ("plain", "layers")}
+    return {name: _work()[name] for name in ("text", "layers")}
+
+
+def _step(state: Plain, text: str) -> Plain:
+    """A state as the history keeps it beside the one after it, which has this text."""
+    return {"difference": difference(state["text"], text), "layers": state["layers"]}
+
+
+def _reached(step: Plain) -> Plain:
+    """The state to which a step leads from the present one."""
+    return {"text": restored(step["difference"], _work()["text"]), "layers": step["layers"]}
 
 
 def _walk(source: str, target: str) -> None:
@@ -413,8 +435,9 @@ def _walk(source: str, target: str) -> None:
     work = _work()
     if not work[source]:
         return
-    work[target] = [*work[target], _state()]
-    *work[source], state = work[source]
+    *work[source], step = work[source]
+    state = _reached(step)
+    work[target] = [*work[target], _step(_state(), state["text"])]
     work.update(state)
     work["revision"] += 1
     work["cell"] = None

@@ -74,7 +74,7 @@ class Panel:
 
     @property
     def experiment(self):
-        return from_plain(self.test.session_state["work"]["plain"])
+        return from_plain(json.loads(self.test.session_state["work"]["text"]))
 
     @property
     def place(self):

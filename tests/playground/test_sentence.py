@@ -1,5 +1,6 @@
 """Words of a sentence, and the form that makes tokens of them."""
 
+import json
 import os
 import subprocess
 import sys
@@ -271,7 +272,7 @@ class Form:
 
     @property
     def experiment(self):
-        return from_plain(self.test.session_state["work"]["plain"])
+        return from_plain(json.loads(self.test.session_state["work"]["text"]))
 
     @property
     def said(self):

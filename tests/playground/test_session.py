@@ -2,7 +2,10 @@
 
 import copy
 import json
+import pickle
 import random
+import sys
+import tracemalloc
 from dataclasses import FrozenInstanceError, replace
 from types import SimpleNamespace
 
@@ -63,7 +66,7 @@ def started(*, locale="en-US", **query):
     app.query_params.update(query)
     app.run()
     assert not app.exception
-    plain = app.session_state["work"]["plain"]
+    plain = json.loads(app.session_state["work"]["text"])
     language, notice = (text.value for text in app.text)
     return SimpleNamespace(plain=plain, language=language, notice=notice, app=app)
 
@@ -102,7 +105,7 @@ def test_the_link_is_read_once():
 
     begun.app.run()
 
-    assert begun.app.session_state["work"]["plain"]["preset"] == "cat"
+    assert json.loads(begun.app.session_state["work"]["text"])["preset"] == "cat"
 
 
 @pytest.mark.parametrize(
@@ -164,12 +167,12 @@ def test_undo_and_redo_walk_through_every_change(work):
 def test_undo_gives_exactly_what_was_before(work):
     move(lambda e: Experiment.from_preset("previous_token"))
     session.apply(lambda e: e.with_cell("W_Q", (0, 0, 0), 1 / 3))
-    before = copy.deepcopy(work["plain"])
+    before = copy.deepcopy(work["text"])
 
     move(lambda e: replace(e.resized(d_model=2, n_heads=5), mask=Mask(MASK_KINDS)))
     session.undo()
 
-    assert work["plain"] == before
+    assert work["text"] == before
 
 
 @pytest.mark.parametrize("step", [session.undo, session.redo])
@@ -224,6 +227,89 @@ def test_the_history_stays_bounded_through_undo_and_redo(work):
     assert len(work["past"]) + len(work["future"]) <= 201
 
 
+def largest(seed=0):
+    """The largest experiment, every number of it changed."""
+    rng = np.random.default_rng(seed)
+    start = Experiment.from_preset("random", seed=seed)
+    start = start.resized(n_tokens=12, d_model=8, d_k=8, n_heads=8).with_output_projection(True)
+    numbers = {name: rng.uniform(-1, 1, getattr(start, name).shape) for name in MATRICES}
+    return replace(start, **numbers)
+
+
+def pasted(number):
+    """A whole block of the largest experiment, each time another."""
+    rng = np.random.default_rng(number)
+    name, index = (("W_Q", (number % 8, 0, 0)), ("W_V", (0, 0, 0)), ("W_O", (8, 0)))[number % 3]
+    return lambda e: e.with_block(name, index, rng.uniform(-1, 1, (8, 8)))
+
+
+def test_200_edits_of_the_largest_experiment_take_little_memory_and_can_be_taken_back(work):
+    move(lambda _: largest())
+    versions = [work["text"]]
+    for number in range(200):
+        session.apply(pasted(number))
+        versions.append(work["text"])
+
+    assert pickled_bytes(work) < 5e5  # versions as they are would take 12 MB
+    for version in reversed(versions[:-1]):
+        session.undo()
+        assert work["text"] == version
+    for version in versions[1:]:
+        session.redo()
+        assert work["text"] == version
+
+
+def test_what_is_built_for_all_sessions_takes_little_memory():
+    text = session._written(largest())
+    tracemalloc.start()
+    built = session._built(str(text))
+    one, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert built.n_heads == 8
+    assert session._built.cache_info().maxsize * (one + sys.getsizeof(text)) < 8e6
+
+
+def test_experiments_that_have_nothing_in_common_are_kept_compressed(work):
+    both = [largest(0), largest(1)]
+    for number in range(20):
+        move(lambda _, number=number: both[number % 2])
+
+    assert pickled_bytes(work["past"]) < 20 * 30_000
+
+
+def pickled_bytes(value):
+    return len(pickle.dumps(value))
+
+
+def test_a_drag_after_other_edits_is_one_step_whose_start_is_what_was_before_it(work):
+    session.apply(set_cell(5.0))
+    session.apply(lambda e: e.with_cell("W_Q", (0, 1, 1), 7.0))
+    before = work["text"]
+    for number, value in enumerate([6.0, 0.123456789, -70.5], start=1):
+        send(cell(number, value) | {"joins": number > 1})
+
+    session.undo()
+    assert work["text"] == before
+    session.redo()
+    assert x() == -70.5
+
+
+def test_no_more_layers_are_stacked_than_every_run_can_compute_again(work):
+    move(lambda _: Experiment.from_preset("identity"))
+    for _ in range(23):
+        session.stack(is_residual=False)
+    before = copy.deepcopy(work)
+
+    session.stack(is_residual=False)
+
+    notice = work.pop("notice")
+    assert len(session.layers()) == 23  # and the present one
+    assert notice["fields"] == {"name": "n_layers", "value": 25, "low": 1, "high": 24}
+    assert work == {name: value for name, value in before.items() if name != "notice"}
+    assert notice["notice"] == "refused"
+
+
 @pytest.mark.parametrize("how", [session.apply, move])
 def test_a_refused_change_leaves_everything_as_it_was(work, how):
     session.apply(set_cell(5.0))
@@ -257,14 +343,14 @@ def test_a_fault_of_ours_leaves_everything_as_it_was_and_is_told_and_logged(work
 def test_reset_gives_the_preset_of_the_same_seed_and_can_be_undone(work):
     move(lambda e: Experiment.from_preset("random", seed=9))
     session.apply(set_cell(5.0))
-    edited = work["plain"]
+    edited = work["text"]
 
     session.reset()
-    after = work["plain"]
+    after = work["text"]
     session.undo()
 
-    assert after == to_plain(Experiment.from_preset("random", seed=9))
-    assert work["plain"] == edited
+    assert json.loads(after) == to_plain(Experiment.from_preset("random", seed=9))
+    assert work["text"] == edited
 
 
 def test_a_number_that_is_dragged_and_brought_back_is_no_step(work):
@@ -434,7 +520,7 @@ def test_a_late_edit_is_confirmed_and_not_put_on_new_numbers(work):
 
     send(cell(1, 5.0), {"number": 2, "kind": "add"}, revision=0)
 
-    assert work["plain"] == to_plain(Experiment.from_preset("cat"))
+    assert json.loads(work["text"]) == to_plain(Experiment.from_preset("cat"))
     assert session.taken() == {"board 1": 2}
 
 
@@ -531,7 +617,7 @@ def test_a_block_reaches_the_head_it_was_pasted_into(work):
 def test_a_block_or_stroke_that_does_not_fit_is_refused_as_a_whole(work, edit, error):
     send(edit)
 
-    assert work["plain"] == to_plain(Experiment.from_preset())
+    assert json.loads(work["text"]) == to_plain(Experiment.from_preset())
     assert not session.can_undo()
     notice = session.pop_notice()
     assert (notice["notice"], notice["error"]) == ("refused", error)
@@ -558,7 +644,7 @@ def test_a_stroke_is_one_step_of_undo_and_the_next_one_another(work):
         session.undo()
 
     assert seen == [5, 3]
-    assert work["plain"] == to_plain(Experiment.from_preset())
+    assert json.loads(work["text"]) == to_plain(Experiment.from_preset())
 
 
 def test_a_stroke_joins_no_step_that_is_not_painting(work):
@@ -635,7 +721,7 @@ def test_undo_takes_back_what_was_typed_just_before(work):
 def test_a_value_of_the_wrong_type_is_malformed(work, edit):
     send(edit)
 
-    assert work["plain"] == to_plain(Experiment.from_preset())
+    assert json.loads(work["text"]) == to_plain(Experiment.from_preset())
 
 
 MALFORMED_MESSAGES = [
@@ -697,7 +783,7 @@ MALFORMED_EDITS = [edit for edit in MALFORMED_EDITS if edit not in COMPLETE]
 def test_a_malformed_message_is_dropped(work, message):
     session.take(message)
 
-    assert work["plain"] == to_plain(Experiment.from_preset())
+    assert json.loads(work["text"]) == to_plain(Experiment.from_preset())
     assert not session.can_undo()
 
 
@@ -708,7 +794,9 @@ def test_a_malformed_edit_is_dropped_and_those_around_it_stay(work, edit):
     send(edit, mount="malformed")
     send(cell(2, 8.0, 1, 1), mount="before")
 
-    assert work["plain"] == to_plain(Experiment.from_preset().with_cell("X", (1, 1), 8.0))
+    assert json.loads(work["text"]) == to_plain(
+        Experiment.from_preset().with_cell("X", (1, 1), 8.0)
+    )
     assert len(work["past"]) == 2
 
 
@@ -731,7 +819,7 @@ def test_a_million_cells_are_not_even_read(work, monkeypatch, edit):
     send(edit)
 
     assert len(n_read) < 10
-    assert work["plain"] == to_plain(Experiment.from_preset())
+    assert json.loads(work["text"]) == to_plain(Experiment.from_preset())
     assert session.pop_notice() is None
 
 
@@ -750,7 +838,7 @@ def test_a_number_that_json_reads_as_infinity_is_dropped(work):
         json.loads(json.dumps({"revision": 0, "edits": [cell(1, 5)]}).replace("5", "1e400"))
     )
 
-    assert work["plain"] == to_plain(Experiment.from_preset())
+    assert json.loads(work["text"]) == to_plain(Experiment.from_preset())
 
 
 # --- layers
@@ -855,22 +943,22 @@ def test_layers_that_ended_are_no_part_of_the_next_stack(work):
 
 def test_stacking_moves_cells_so_older_edits_are_void(work):
     session.stack(is_residual=True)
-    before = work["plain"]
+    before = work["text"]
 
     send(cell(1, 9.0), revision=0)
 
     assert session.revision() == 1
-    assert work["plain"] == before
+    assert work["text"] == before
 
 
 def test_a_layer_whose_output_is_its_x_is_a_step_all_the_same(work):
     identity = np.eye(2)[None]
     move(lambda e: replace(e, X=np.zeros((3, 2)), W_Q=identity, W_K=identity, W_V=identity))
-    before = work["plain"]
+    before = work["text"]
 
     session.stack(is_residual=False)
 
-    assert work["plain"] == before
+    assert work["text"] == before
     assert len(session.layers()) == 1
     session.undo()
     assert session.layers() == []
@@ -914,7 +1002,7 @@ def n_built(monkeypatch):
     """A list that grows whenever an experiment is built from plain data."""
     built = []
     monkeypatch.setattr(session, "from_plain", lambda plain: built.append(1) or from_plain(plain))
-    session._built_from.cache_clear()
+    session._built.cache_clear()
     return built
 
 
@@ -971,7 +1059,7 @@ def test_the_head_is_never_beyond_the_last_one(work):
 # --- a hot reload of the code
 
 
-PLAIN = (str, int, float, bool, type(None))
+PLAIN = (str, bytes, int, float, bool, type(None))
 
 
 def foreign(value, path="work"):
@@ -1007,5 +1095,5 @@ def test_only_plain_data_is_kept_so_that_a_reload_of_the_code_breaks_nothing(wor
     session.notify("refused", ChoiceError("preset", "pear", ["apple"]))
 
     assert foreign(work) == []
-    assert from_plain(work["plain"]).n_heads == 2
+    assert from_plain(json.loads(work["text"])).n_heads == 2
     assert len(work["past"]) > 15
