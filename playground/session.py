@@ -36,6 +36,7 @@ _TARGET = "pytorch.fit.painted"
 _MOST_STEPS = 200  # of undo
 _MOST_LAYERS = 24  # all of which every run computes again
 _MOST_MOUNTS = 20  # boards whose edits are remembered as taken
+_MOST_EDITS = 50  # of a message that are taken; the board sends what is left again
 _MOST_LISTED = 144  # rows, numbers of a row, or cells of the mask in one edit
 
 _log = logging.getLogger(__name__)
@@ -251,12 +252,12 @@ def take(message: Any) -> None:
         return
     mount, seen = str(message.get("mount"))[:40], message.get("revision")
     work = _work()
-    last = work["taken"].get(mount, 0)
+    last, n_taken = work["taken"].get(mount, 0), 0
     for edit in message["edits"]:
         number = edit.get("number") if isinstance(edit, Mapping) else None
-        if type(number) is not int or number <= last:
+        if type(number) is not int or number <= last or n_taken == _MOST_EDITS:
             continue
-        last = number
+        last, n_taken = number, n_taken + 1
         if seen == work["revision"]:  # an edit before it in this message may have raised it
             _take_one(edit)
     others = {name: count for name, count in work["taken"].items() if name != mount}

@@ -14,7 +14,16 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import StreamlitPage
 
-from playground import address_bar, catalog, delivery, parts, running, session, waiting_room
+from playground import (
+    address_bar,
+    catalog,
+    delivery,
+    parts,
+    reception,
+    running,
+    session,
+    waiting_room,
+)
 from playground.palette import Theme
 from playground.parts import answering
 from playground.texts import LANGUAGES, Texts, escaped
@@ -29,6 +38,7 @@ _ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
 _log = logging.getLogger(__name__)
 
 delivery.mend()
+reception.mend()
 
 
 @dataclass(frozen=True, slots=True)
