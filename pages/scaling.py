@@ -5,7 +5,7 @@ import streamlit as st
 from attention_core.canvas import MAX_SEED
 from attention_core.precision import PRECISIONS
 from attention_core.scaling import Sample
-from playground import controls, lesson, session, shell
+from playground import controls, lesson, running, session, shell
 from playground.lessons import scaling
 from playground.lessons.tokens import on_inputs
 from playground.texts import Texts
@@ -49,7 +49,8 @@ def draw_samples(t: Texts, n_rows: int, seed: int) -> list[Sample]:
 @st.cache_data(show_spinner=False, max_entries=200)
 def drawn(d_k: int, n_rows: int, seed: int) -> Sample:
     """Kept, so that it is there at once the second time."""
-    return scaling.drawn(d_k, n_rows, seed)
+    with running.BRIEF_WORK:
+        return scaling.drawn(d_k, n_rows, seed)
 
 
 def draw_factor(t: Texts) -> None:

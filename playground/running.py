@@ -7,6 +7,7 @@ alive there.
 
 import atexit
 import os
+import threading
 from collections.abc import Hashable
 
 from streamlit.runtime import Runtime
@@ -16,6 +17,10 @@ from playground.jobs import Jobs, Refusal, View, Work
 
 POLL = 0.5  # seconds between two looks at a job that is shown
 POLL_ELSEWHERE = 2.0  # and at one that is not
+
+# Held by what takes some tenths of a second within a run, too short for a job: however many press
+# at once, one core is enough for all of them.
+BRIEF_WORK = threading.Lock()
 
 
 def is_connected(connection: str) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from playground import lesson, session
+from playground import lesson, running, session
 from playground.lessons import sentiment, sentiment_texts
 from playground.lessons.sentiment import TEXTS
 from playground.parts import BOARD, answering
@@ -153,7 +153,8 @@ def open_file(t: Texts) -> None:
 
 def take(t: Texts, content: str | bytes) -> None:
     """Let these be the learner's own sentences, if nothing is wrong with them."""
-    text, refused = sentiment_texts.opened(content, t, session.setting)
+    with running.BRIEF_WORK:
+        text, refused = sentiment_texts.opened(content, t, session.setting)
     session.set_setting(f"{TEXTS}.refused", refused)
     if not refused:
         session.set_setting(f"{TEXTS}.table", text)

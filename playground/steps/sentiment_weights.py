@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from attention_core import AttentionError
-from playground import lesson, session, shell
+from playground import lesson, running, session, shell
 from playground.lessons import sentiment as shared
 from playground.lessons import sentiment_weights as weights
 from playground.lessons.sentiment import Trained
@@ -72,7 +72,8 @@ def open_file() -> None:
     st.session_state[_OPENED] = uploaded.file_id
     data = uploaded.getvalue()
     try:
-        shared.from_file(data)
+        with running.BRIEF_WORK:
+            shared.from_file(data)
     except AttentionError as error:
         session.notify("no_model", error)
         return
