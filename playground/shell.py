@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from playground import address_bar, catalog, delivery, parts, running, session
+from playground import address_bar, catalog, delivery, parts, running, session, share
 from playground.palette import Theme
 from playground.parts import answering
 from playground.texts import LANGUAGES, Texts, escaped
@@ -35,6 +35,7 @@ class Route:
     """The page that the address asks for, ready to run."""
 
     _run: Callable[[], None]
+    _lesson: str  # whose page it is
 
     def run(self) -> None:
         """Run the page; a fault of ours shows one calm sentence and keeps the work.
@@ -44,6 +45,7 @@ class Route:
         st.session_state[_ROUTED] = True
         st.session_state[_FAULTY] = []
         at_the_top = st.sidebar.container()
+        share.note(Texts(session.language()), st.empty())
         above = st.empty()  # there without a notice too, or what stands below would be made anew
         try:
             with _calm(parts.PAGE):
@@ -52,6 +54,8 @@ class Route:
             with at_the_top:
                 _language_control(t)
                 _jobs_elsewhere()
+            with st.sidebar:
+                part(share.PART, partial(share.panel, lesson=self._lesson), share.shows)
             _notice(t, above)
             parts.end_page()
         finally:
@@ -117,7 +121,8 @@ def route() -> Route:
             help=t(f"lesson.{lesson.id}.summary"),
         )
         sections.setdefault(t(f"section.{lesson.section}"), []).append(page)
-    return Route(st.navigation(sections).run)
+    chosen = st.navigation(sections)
+    return Route(chosen.run, chosen.url_path or catalog.LESSONS[0].id)
 
 
 def open_page(*, has_board: bool = False) -> Texts:
