@@ -5,11 +5,10 @@
 
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import streamlit as st
 
-from playground import link, session
+from playground import lesson_link, session
 from playground.component import Component
 from playground.texts import Texts
 
@@ -27,23 +26,23 @@ def show(t: Texts) -> None:
 
 def address(t: Texts) -> dict[str, Any]:
     """What the address bar shall hold; the board writes it itself, since a component is dear."""
-    text = link.encode(session.experiment())
-    host = len(st.context.url or "")
-    head = str(session.head() + 1) if session.head() else ""
-    query = {
-        "lang": t.language,
-        "h": head,
-        "s": session.step(),
-        **session.invited().query(),
-        "e": text,
-    }
-    said = urlencode({name: value for name, value in query.items() if value})
-    if host + len(f"?{said}") > link.BUDGET:
-        query["e"] = ""
+    asked = lesson_link.query(
+        session.experiment(),
+        t.language,
+        head=session.head(),
+        step=session.step(),
+        settings=session.settings(session.place().partition(".")[0]),
+        invitation=session.invited(),
+    )
+    query = lesson_link.fitting(st.context.url or "", asked)
     return {"query": query, "language": t.language, "run": session.run()}
 
 
 def warn(t: Texts, address: dict[str, Any]) -> None:
-    """Say so where the link was too long for this address."""
+    """Say so where something of the link was too long for this address."""
     if not address["query"]["e"]:
-        st.warning(t("notice.link_too_long"), icon=":material/link_off:")
+        has_files = session.offers("take_away")
+        told = t("notice.link_too_long" if has_files else "notice.link_too_long_no_files")
+        st.warning(told, icon=":material/link_off:")
+    elif address["query"]["n"] != session.invited().note:
+        st.warning(t("notice.note_too_long"), icon=":material/link_off:")

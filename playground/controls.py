@@ -61,8 +61,10 @@ def begin() -> None:
 
 def beginning(t: Texts) -> None:
     """What the experiment starts from: a preset or a sentence."""
-    _preset(t, session.experiment())
-    sentence_form.form(t)
+    if session.offers("preset"):
+        _preset(t, session.experiment())
+    if session.offers("sentence"):
+        sentence_form.form(t)
 
 
 def sizes(t: Texts) -> None:
@@ -74,35 +76,29 @@ def sizes(t: Texts) -> None:
 
 def settings(t: Texts) -> None:
     """Mask, scaling, positions, output projection, seed and files."""
-    _mask(t, session.experiment())
-    seeded = _seeded("is_scaled")
-    st.toggle(
-        t("control.is_scaled"),
-        **seeded,
-        on_change=answering(_commit),
-        args=("is_scaled", lambda e, value: replace(e, is_scaled=value)),
-    )
-    _explanation(t("control.is_scaled_help"))
-    seeded = _seeded("encoding", options=ENCODINGS)
-    st.selectbox(
-        t("control.encoding"),
-        ENCODINGS,
-        **seeded,
-        format_func=lambda kind: t(f"control.encoding_{kind}"),
-        help=t("control.encoding_help"),
-        on_change=answering(_commit),
-        args=("encoding", lambda e, value: replace(e, encoding=value)),
-    )
-    seeded = _seeded("has_W_O")
-    st.toggle(
-        t("control.has_W_O"),
-        **seeded,
-        on_change=answering(_commit),
-        args=("has_W_O", Experiment.with_output_projection),
-    )
-    _explanation(t("control.has_W_O_help"))
-    _random(t)
-    take_away.panel(t)
+    draws = {
+        "mask": _mask,
+        "is_scaled": _scaling,
+        "encoding": _encoding,
+        "has_W_O": _projection,
+        "seed": _random,
+        "take_away": take_away.panel,
+    }
+    for name, draw in draws.items():
+        if session.offers(name):
+            draw(t)
+    if session.invited().controls is not None:
+        st.button(
+            t("control.all"),
+            icon=":material/tune:",
+            type="tertiary",
+            help=t("control.all_help"),
+            on_click=_offer_all,
+        )
+
+
+def _offer_all() -> None:
+    session.invite(replace(session.invited(), controls=None))
 
 
 def toolbar(t: Texts, *, is_quiet: bool = False) -> None:
@@ -160,6 +156,8 @@ def _preset(t: Texts, e: Experiment) -> None:
 
 
 def _size(t: Texts, name: str, most: int) -> None:
+    if not session.offers(name):
+        return
     moves_cells = name in ("d_k", "n_heads")
     _slider(
         t,
@@ -172,7 +170,8 @@ def _size(t: Texts, name: str, most: int) -> None:
     )
 
 
-def _mask(t: Texts, e: Experiment) -> None:
+def _mask(t: Texts) -> None:
+    e = session.experiment()
     seeded = _seeded("mask", begins="default")
     st.pills(
         t("control.mask"),
@@ -220,6 +219,41 @@ def _slider(
         on_change=answering(_commit, on=on),
         args=(name, change, moves_cells, on),
     )
+
+
+def _scaling(t: Texts) -> None:
+    seeded = _seeded("is_scaled")
+    st.toggle(
+        t("control.is_scaled"),
+        **seeded,
+        on_change=answering(_commit),
+        args=("is_scaled", lambda e, value: replace(e, is_scaled=value)),
+    )
+    _explanation(t("control.is_scaled_help"))
+
+
+def _encoding(t: Texts) -> None:
+    seeded = _seeded("encoding", options=ENCODINGS)
+    st.selectbox(
+        t("control.encoding"),
+        ENCODINGS,
+        **seeded,
+        format_func=lambda kind: t(f"control.encoding_{kind}"),
+        help=t("control.encoding_help"),
+        on_change=answering(_commit),
+        args=("encoding", lambda e, value: replace(e, encoding=value)),
+    )
+
+
+def _projection(t: Texts) -> None:
+    seeded = _seeded("has_W_O")
+    st.toggle(
+        t("control.has_W_O"),
+        **seeded,
+        on_change=answering(_commit),
+        args=("has_W_O", Experiment.with_output_projection),
+    )
+    _explanation(t("control.has_W_O_help"))
 
 
 def _random(t: Texts) -> None:

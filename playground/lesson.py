@@ -8,7 +8,7 @@ What a lesson is set to lives in the session, so it is there again when the lear
 Each input is written from it before it is drawn, and its callback keeps what was set.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from importlib import import_module
 from typing import Any, TypeVar
@@ -65,7 +65,7 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
         _step(t, id, steps)
         if not parts.is_board_drawn():
             address_bar.show(t)
-            if parts.is_stale(parts.PAGE):  # a job has ended; a board would ask for this
+            if parts.stale():  # a job has ended, or a step was chosen; a board would ask for this
                 parts.draw_page_again()
         if is_on_experiment:
             with sizes:
@@ -284,7 +284,7 @@ def choose(
     `then` is called once another one is set, for what follows from it.
     """
     first = next(iter(options)) if default is None else default
-    chosen = session.setting(key, first)
+    chosen = _set(key, first, options)
     chosen = chosen if chosen in options else first
     st.segmented_control(
         label,
@@ -339,7 +339,7 @@ def choose_several(
     then: Callable[[], None] | None = None,
 ) -> list[T]:
     """Any number of a few, in their order. `then` as for `choose`."""
-    kept = session.setting(key, list(default))
+    kept = _set(key, list(default))
     chosen = [option for option in options if option in kept]
     st.pills(
         label,
@@ -368,7 +368,7 @@ def slide(
 
     `then` as for `choose`.
     """
-    value = min(max(session.setting(key, default), low), high)
+    value = min(max(_set(key, default), low), high)
     if low == high:
         st.markdown(f"{label}: {value}")
         return value
@@ -393,7 +393,7 @@ def slide_along(
     is_disabled: bool = False,
 ) -> T:
     """One of many in a row, such as 1, 2, 4, 8, on a slider; `options` gives each its name."""
-    value = session.setting(key, default)
+    value = _set(key, default, options)
     value = value if value in options else default
     st.select_slider(
         label,
@@ -410,7 +410,7 @@ def number(
     key: str, label: str, low: int, high: int, *, default: int, help: str | None = None
 ) -> int:
     """A whole number to be typed."""
-    value = min(max(session.setting(key, default), low), high)
+    value = min(max(_set(key, default), low), high)
     st.number_input(
         label,
         low,
@@ -429,7 +429,7 @@ def write(
 
     Streamlit cuts it to `most` characters, whatever a browser sends.
     """
-    value = session.setting(key, "") or default
+    value = (_set(key, "") or default)[:most]
     st.text_area(
         label,
         height=_AROUND + n_lines * _LINE,
@@ -449,7 +449,7 @@ def switch(
     is_disabled: bool = False,
 ) -> bool:
     """On or off."""
-    value = bool(session.setting(key, default))
+    value = bool(_set(key, default))
     st.toggle(label, help=help, disabled=is_disabled, **_kept(key, value))
     return value
 
@@ -473,6 +473,19 @@ def press(
         args=args,
         disabled=is_disabled,
     )
+
+
+def _set(key: str, default: T, options: Iterable[Any] = ()) -> T:
+    """What an input is set to: as the link asks, if it asks for what can be, else as it was left.
+
+    A link asks for one of the options, or else for a value of exactly the kind that the default is
+    of. The input itself sees to numbers that are too large, and to what is no option of several.
+    """
+    session.note_input(key)
+    asked, known = session.pop_asked_setting(key), [(type(each), each) for each in options]
+    if (type(asked), asked) in known if known else type(asked) is type(default):
+        session.set_setting(key, asked)
+    return session.setting(key, default)
 
 
 def _kept(

@@ -34,9 +34,7 @@ def encode(experiment: Experiment) -> str:
     for name in MATRICES:
         if name in plain:
             plain[name] = _pack(plain[name])
-    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode()
-    body = zlib.compress(text, 9)
-    return VERSION + base64.urlsafe_b64encode(_checksum(body) + body).decode().rstrip("=")
+    return pack(plain)
 
 
 def decode(text: str) -> Experiment:
@@ -44,6 +42,29 @@ def decode(text: str) -> Experiment:
 
     Raises:
         LinkError: It is not such a text, or does not hold a valid experiment.
+    """
+    plain = unpack(text)
+    try:
+        for name in MATRICES:
+            if isinstance(plain, dict) and name in plain:
+                plain[name] = _unpack(plain[name])
+        return from_plain(plain)
+    except (ValueError, TypeError, ArithmeticError, AttentionError) as error:
+        raise LinkError(str(error)) from error
+
+
+def pack(plain: Any) -> str:
+    """The text of any plain data."""
+    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode()
+    body = zlib.compress(text, 9)
+    return VERSION + base64.urlsafe_b64encode(_checksum(body) + body).decode().rstrip("=")
+
+
+def unpack(text: str) -> Any:
+    """The plain data of a text that `pack` wrote, or that anyone did who knows how.
+
+    Raises:
+        LinkError: It is not such a text, or holds too much.
     """
     if len(text) > _MOST_TEXT or not text.startswith(VERSION):
         raise LinkError("unknown version or too long")
@@ -55,19 +76,8 @@ def decode(text: str) -> Experiment:
     if checksum != _checksum(body):
         raise LinkError("damaged")
     try:
-        plain = json.loads(_inflated(body), parse_constant=_refuse)
-        for name in MATRICES:
-            if isinstance(plain, dict) and name in plain:
-                plain[name] = _unpack(plain[name])
-        return from_plain(plain)
-    except (
-        zlib.error,
-        ValueError,
-        TypeError,
-        ArithmeticError,
-        RecursionError,
-        AttentionError,
-    ) as error:
+        return json.loads(_inflated(body), parse_constant=_refuse)
+    except (zlib.error, ValueError, RecursionError) as error:
         raise LinkError(str(error)) from error
 
 

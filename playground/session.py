@@ -37,6 +37,7 @@ _MOST_STEPS = 200  # of undo
 _MOST_LAYERS = 24  # all of which every run computes again
 _MOST_MOUNTS = 20  # boards whose edits are remembered as taken
 _MOST_EDITS = 50  # of a message that are taken; the board sends what is left again
+_MOST_SETTINGS, _MOST_LETTERS = 40, 200  # of a lesson in a link, and of one that is a text
 _MOST_LISTED = 144  # rows, numbers of a row, or cells of the mask in one edit
 
 _log = logging.getLogger(__name__)
@@ -80,6 +81,8 @@ def _begin() -> None:
         "language": asked_language(),
         "head": _first_head(),
         "settings": {},
+        "inputs": [],
+        "asked_settings": _first_settings(),
         "place": ("", ""),
         "asked_step": st.query_params.get("s", ""),
         "invitation": invitation.read(st.query_params).query(),
@@ -277,6 +280,30 @@ def show_head(index: int) -> None:
 def setting(key: str, default: T) -> T:
     """What a lesson was set to, such as "masks.pattern"; nothing else depends on it."""
     value: T = _work()["settings"].get(key, default)
+    return value
+
+
+def settings(lesson: str) -> dict[str, Any]:
+    """What the inputs of a lesson were set to, or a link asks them to be, as far as a link goes."""
+    work, start = _work(), f"{lesson}."
+    known = work["asked_settings"] | {key: work["settings"].get(key) for key in work["inputs"]}
+    return {
+        key: value
+        for key, value in known.items()
+        if key.startswith(start) and key != f"{start}step" and _is_short(value)
+    }
+
+
+def note_input(key: str) -> None:
+    """An input of a lesson keeps what it is set to under this key; a link may carry that."""
+    _work()["inputs"] = sorted({*_work()["inputs"], key})
+
+
+def pop_asked_setting(key: str) -> Any:
+    """What the link asks an input to be set to, once; None for nothing. Anything may be in it."""
+    asked = dict(_work()["asked_settings"])
+    value = asked.pop(key, None)
+    _work()["asked_settings"] = asked
     return value
 
 
@@ -529,3 +556,24 @@ def _connection() -> str:
 def _first_head() -> int:
     wanted = st.query_params.get("h", "")
     return int(wanted) - 1 if wanted in {str(h) for h in range(1, MAX_HEADS + 1)} else 0
+
+
+def _first_settings() -> Plain:
+    """What the link asks inputs of lessons to be set to; each sees itself whether it can be."""
+    try:
+        asked = link.unpack(st.query_params["l"])
+    except (KeyError, link.LinkError):
+        return {}
+    fits = isinstance(asked, dict) and len(asked) <= _MOST_SETTINGS
+    return {key: value for key, value in asked.items() if _is_short(value)} if fits else {}
+
+
+def _is_short(value: Any) -> bool:
+    """Whether this is a setting that a link carries: a number, a short text, or a few of them."""
+    if isinstance(value, list):
+        return len(value) <= _MOST_SETTINGS and not any(
+            isinstance(each, list) or not _is_short(each) for each in value
+        )
+    return isinstance(value, int | float) or (
+        isinstance(value, str) and len(value) <= _MOST_LETTERS
+    )

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import streamlit as st
@@ -22,6 +22,7 @@ from playground import (
     reception,
     running,
     session,
+    share,
     waiting_room,
 )
 from playground.palette import Theme
@@ -46,19 +47,20 @@ class Route:
     """The page that the address asks for, ready to run."""
 
     _run: Callable[[], None]
-    _is_framed: bool = True
+    _lesson: str = ""  # whose page it is; the waiting room is no lesson's and has no frame
 
     def run(self) -> None:
         """Run the page; a fault of ours shows one calm sentence and keeps the work.
 
         The frame has its places before the page and is drawn after it, as nobody waits for it.
         """
-        if not self._is_framed:
+        if not self._lesson:
             self._run()
             return
         st.session_state[_ROUTED] = True
         st.session_state[_FAULTY] = []
         at_the_top = st.sidebar.container()
+        share.note(Texts(session.language()), st.empty())
         above = st.empty()  # there without a notice too, or what stands below would be made anew
         try:
             with _calm(parts.PAGE):
@@ -67,6 +69,8 @@ class Route:
             with at_the_top:
                 _language_control(t)
                 _jobs_elsewhere()
+            with st.sidebar:
+                part(share.PART, partial(share.panel, lesson=self._lesson), share.shows)
             _notice(t, above)
             parts.end_page()
         finally:
@@ -123,9 +127,10 @@ def route() -> Route:
     """
     if not waiting_room.lets_in():
         _navigation(Texts(session.asked_language()), is_shown=False)
-        return Route(waiting_room.draw, _is_framed=False)
+        return Route(waiting_room.draw)
     session.start()
-    return Route(_navigation(Texts(session.language())).run)
+    page = _navigation(Texts(session.language()))
+    return Route(page.run, page.url_path or catalog.LESSONS[0].id)
 
 
 def _navigation(t: Texts, *, is_shown: bool = True) -> StreamlitPage:

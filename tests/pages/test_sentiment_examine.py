@@ -77,7 +77,7 @@ def test_a_press_examines_the_chosen_model(language):
     assert tables(app) == [step.effects(app.t, e), step.agreements(app.t, e)]
     for sentence in step.found(app.t, expected, trained(), job(app, EXAMINE)):
         assert sentence in said(app)
-    (rules,) = app.test.expander
+    (rules,) = app.test.main.expander
     assert rules.label == app.t("sentiment.examine.rules_title")
     (listed,) = [each.value for each in rules.markdown]
     assert listed.split("\n") == [f"- {rule}" for rule in step.rules(app.t)]
