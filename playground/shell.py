@@ -13,7 +13,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from playground import address_bar, catalog, delivery, parts, running, session
+from playground import address_bar, catalog, delivery, parts, returning, running, session
 from playground.palette import Theme
 from playground.parts import answering
 from playground.texts import LANGUAGES, Texts, escaped
@@ -37,10 +37,17 @@ class Route:
     _run: Callable[[], None]
 
     def run(self) -> None:
-        """Run the page; a fault of ours shows one calm sentence and keeps the work.
+        """Run the page; a fault of ours shows one calm sentence and keeps the work."""
+        brought = returning.brought()
+        if brought is None:
+            self._draw()
+            return
+        with returning.unseen():
+            self._draw()
+        returning.hear(brought)
 
-        The frame has its places before the page and is drawn after it, as nobody waits for it.
-        """
+    def _draw(self) -> None:
+        """The frame has its places before the page, and is drawn last: nobody waits for it."""
         st.session_state[_ROUTED] = True
         st.session_state[_FAULTY] = []
         at_the_top = st.sidebar.container()
@@ -180,7 +187,7 @@ def give_head_start() -> None:
     Only in the first run of a session: the modules of the board and those of all other elements
     would come in one crowd, and the browser draws the board last.
     """
-    if session.run() == 1:
+    if session.run() == 1 and not returning.is_unseen():
         time.sleep(HEAD_START)
 
 

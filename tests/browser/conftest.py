@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -69,6 +70,19 @@ class Server:
         """Ask it to end, and give its exit code."""
         self._process.terminate()
         return self._process.wait(timeout=30)
+
+    def freeze(self) -> None:
+        """Let it answer nothing from now on."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def kill(self) -> None:
+        """Let it end at once, as when its machine fails."""
+        self._process.kill()
+        self._process.wait(timeout=30)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def _wait_until_healthy(self) -> None:
         deadline = time.monotonic() + 60
