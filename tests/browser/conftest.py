@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,7 +44,13 @@ def free_port() -> int:
 class Server:
     """A script as `streamlit run app.py` starts it, with the settings of the app."""
 
-    def __init__(self, log: Path, script: str = "app.py", port: int | None = None) -> None:
+    def __init__(
+        self,
+        log: Path,
+        script: str = "app.py",
+        port: int | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         port = port or free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.log = log
@@ -56,7 +62,8 @@ class Server:
             cwd=ROOT,
             stdout=log.open("w"),
             stderr=subprocess.STDOUT,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+            | dict(settings or {}),
         )
         self._wait_until_healthy()
 
