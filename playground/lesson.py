@@ -22,6 +22,7 @@ from playground import (
     controls,
     figures,
     parts,
+    returning,
     running,
     session,
     shell,
@@ -502,7 +503,7 @@ def _kept(
 
 def _keep(key: str, then: Callable[[], None] | None, value: Any) -> None:
     session.set_setting(key, value)
-    if then:
+    if then and not returning.is_unseen():  # what it did to the experiment, the address tells
         then()
 
 

@@ -88,8 +88,13 @@ def _begin(name: str) -> None:
 
 def draw_page_again() -> NoReturn:
     """Give this run up for one of the whole page, of which the browser knows nothing yet."""
-    st.session_state[_DRAWN]["is_asked_again"] = True
+    note_asked_again()
     st.rerun()
+
+
+def note_asked_again() -> None:
+    """The app asks for the whole page by itself: the browser may not have heard of this one."""
+    st.session_state.get(_DRAWN, {})["is_asked_again"] = True
 
 
 def end_page() -> None:

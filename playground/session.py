@@ -241,8 +241,10 @@ def take(message: Any) -> None:
     """Apply what the board sent: its edits so far, each once, in order.
 
     Args:
-        message: {"mount": name of the board, "revision": the one it has seen, "edits": [...]};
-            each edit has a "number" that rises by one, and is one of
+        message: {"session": tag of the one that drew the board, "mount": name of the board,
+            "revision": the one it has seen, "edits": [...]}; what was sent to another session is
+            in the experiment already, or will be sent again to this one. Each edit has a
+            "number" that rises by one, and is one of
             {"kind": "cell", "matrix", "head", "row", "column", "value", "joins"},
             {"kind": "block", "matrix", "head", "row", "column", "values"},
             {"kind": "paint", "matrix", "cells": [[query, key], ...], "allowed", "joins"}, where
@@ -252,6 +254,8 @@ def take(message: Any) -> None:
             It comes from a browser, so anything may be in it; what is malformed is dropped.
     """
     if not isinstance(message, Mapping) or not isinstance(message.get("edits"), list):
+        return
+    if message.get("session") != tag():
         return
     mount, seen = str(message.get("mount"))[:40], message.get("revision")
     work = _work()

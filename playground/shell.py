@@ -20,6 +20,7 @@ from playground import (
     delivery,
     parts,
     reception,
+    returning,
     running,
     session,
     share,
@@ -50,13 +51,20 @@ class Route:
     _lesson: str = ""  # whose page it is; the waiting room is no lesson's and has no frame
 
     def run(self) -> None:
-        """Run the page; a fault of ours shows one calm sentence and keeps the work.
-
-        The frame has its places before the page and is drawn after it, as nobody waits for it.
-        """
+        """Run the page; a fault of ours shows one calm sentence and keeps the work."""
         if not self._lesson:
             self._run()
             return
+        brought = returning.brought()
+        if brought is None:
+            self._draw()
+            return
+        with returning.unseen():
+            self._draw()
+        returning.hear(brought)
+
+    def _draw(self) -> None:
+        """The frame has its places before the page, and is drawn last: nobody waits for it."""
         st.session_state[_ROUTED] = True
         st.session_state[_FAULTY] = []
         at_the_top = st.sidebar.container()
@@ -209,7 +217,7 @@ def give_head_start() -> None:
     Only in the first run of a session: the modules of the board and those of all other elements
     would come in one crowd, and the browser draws the board last.
     """
-    if session.run() == 1:
+    if session.run() == 1 and not returning.is_unseen():
         time.sleep(HEAD_START)
 
 

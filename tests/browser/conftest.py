@@ -2,12 +2,13 @@
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,7 +44,13 @@ def free_port() -> int:
 class Server:
     """A script as `streamlit run app.py` starts it, with the settings of the app."""
 
-    def __init__(self, log: Path, script: str = "app.py", port: int | None = None) -> None:
+    def __init__(
+        self,
+        log: Path,
+        script: str = "app.py",
+        port: int | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         port = port or free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.log = log
@@ -55,7 +62,8 @@ class Server:
             cwd=ROOT,
             stdout=log.open("w"),
             stderr=subprocess.STDOUT,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+            | dict(settings or {}),
         )
         self._wait_until_healthy()
 
@@ -69,6 +77,19 @@ class Server:
         """Ask it to end, and give its exit code."""
         self._process.terminate()
         return self._process.wait(timeout=30)
+
+    def freeze(self) -> None:
+        """Let it answer nothing from now on."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def kill(self) -> None:
+        """Let it end at once, as when its machine fails."""
+        self._process.kill()
+        self._process.wait(timeout=30)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def _wait_until_healthy(self) -> None:
         deadline = time.monotonic() + 60

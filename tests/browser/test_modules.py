@@ -413,6 +413,63 @@ def test_a_board_that_streamlit_leaves_and_comes_back_to_goes_on(modules: Page):
     assert came["sent"][0]["edits"][0]["value"] == 0.2
 
 
+_ELSEWHERE = """async ([before, now]) => {
+  const board = (await import("/board.js")).default;
+  const main = document.querySelector("main");
+  main.innerHTML = '<div><div class="board" style="background: white"></div></div>';
+  const sent = [];
+  const show = (data, session, revision) => board({
+    parentElement: main.firstChild,
+    data: {
+      ...data,
+      session,
+      revision,
+      taken: {},
+      heard: {},
+      is_first: false,
+      address: { query: {}, language: "en", run: 1 },
+    },
+    setStateValue: (_, message) => sent.push(structuredClone(message)),
+  });
+  const type = (matrix, text) => {
+    const input = main.querySelector(`[data-matrix="${matrix}"] [role=gridcell] input`);
+    input.focus();
+    input.value = text;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+    input.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+  };
+  show(before, "one", 3);
+  type("X", "0.2");
+  type("W_K", "0.3");
+  const last = sent.at(-1);
+  show(now, "another", 1);
+  await new Promise((go) => {
+    const look = () => (sent.at(-1) === last ? setTimeout(look) : go());
+    look();
+  });
+  return { last, next: sent.at(-1) };
+}"""
+
+
+def test_what_no_server_has_answered_is_sent_to_the_next_one_if_it_means_the_same(modules: Page):
+    """An edit of a matrix that is another one there is given up."""
+    experiment = Experiment.from_preset("apple")
+    other = experiment.resized(d_k=3)
+    data = [
+        json.loads(json.dumps(board_data(Texts("en"), each, each.trace(), 0)))
+        for each in (experiment, other)
+    ]
+
+    came = modules.evaluate(_ELSEWHERE, data)
+
+    assert [edit["matrix"] for edit in came["last"]["edits"]] == ["X", "W_K"]
+    assert (came["last"]["session"], came["last"]["revision"]) == ("one", 3)
+    assert [edit["matrix"] for edit in came["next"]["edits"]] == ["X"]
+    assert (came["next"]["session"], came["next"]["revision"]) == ("another", 1)
+    assert came["next"]["attempt"] == 1
+    assert came["next"]["mount"] == came["last"]["mount"]
+
+
 _LEAVE = """async (data) => {
   const board = (await import("/board.js")).default;
   const main = document.querySelector("main");

@@ -21,19 +21,28 @@ shell.HEAD_START = 0  # there is no browser to wait for
 class App:
     """One learner's session, that begins on one of the pages, or at the bare address."""
 
-    def __init__(self, lesson=LESSONS[0].id, *, locale="en-US", theme="light", **query):
+    def __init__(
+        self, lesson=LESSONS[0].id, *, locale="en-US", theme="light", brought=None, **query
+    ):
+        """`brought` is what the inputs of the browser show, if it comes from another server."""
         self.test = AppTest.from_file(ROOT / "app.py", default_timeout=30)
         self.test.context.update(locale=locale, theme=theme, url="http://localhost:8501/")
         self.test.query_params.update(query)
         if lesson is None:
             self.test.run()
         else:
-            self.visit(lesson)
+            self.visit(lesson, brought)
 
-    def visit(self, lesson):
+    def visit(self, lesson, states=None):
         """Go to a page, as the menu or a deep link does."""
-        self.test.switch_page(f"pages/{lesson}.py").run()
+        self.test.switch_page(f"pages/{lesson}.py")._run(states)
         return self
+
+    def on_another_server(self, lesson=LESSONS[0].id, *, states=None, **query):
+        """The same browser, when its server has gone and it has found another."""
+        states = states or self.test._tree.get_widget_states()
+        said = {name: value for name, value in self.address["query"].items() if value}
+        return App(lesson, brought=states, **(said | query))
 
     # --- what is done
 
@@ -59,10 +68,16 @@ class App:
         self.test.file_uploader(key="file").set_value(("a.json", content, "application/json")).run()
         return self
 
-    def send(self, *edits, revision=None, mount="board 1", attempt=1):
+    def send(self, *edits, revision=None, mount="board 1", attempt=1, of=None):
         """What the board in the browser sends. AppTest has no public way to do it."""
         seen = self.board["revision"] if revision is None else revision
-        message = {"mount": mount, "revision": seen, "attempt": attempt, "edits": list(edits)}
+        message = {
+            "session": self.board["session"] if of is None else of,
+            "mount": mount,
+            "revision": seen,
+            "attempt": attempt,
+            "edits": list(edits),
+        }
         return self._answer(self._with_state(edits=message))
 
     def paint(self):
@@ -71,6 +86,7 @@ class App:
         return self
 
     def _with_state(self, **state):
+        """What all inputs show, and what the board says."""
         states = self.test._tree.get_widget_states()
         sent = WidgetState(id=self._component("board").id)
         sent.json_value = json.dumps(state)

@@ -359,7 +359,7 @@ def test_a_number_that_is_dragged_and_brought_back_is_no_step(work):
     for number, value in enumerate([6.0, 7.0, 5.0], start=1):
         edit = {"kind": "cell", "matrix": "X", "head": None, "row": 0, "column": 0}
         edit |= {"number": number, "value": value, "joins": number > 1}
-        session.take({"mount": "m", "revision": session.revision(), "edits": [edit]})
+        send(edit)
 
     assert len(work["past"]) == steps
     assert session.experiment().X[0, 0] == 5.0
@@ -431,9 +431,10 @@ def paint(number, cells, allowed=False, joins=False):
     return edit | {"number": number, "joins": joins}
 
 
-def send(*edits, revision=None, mount="board 1"):
+def send(*edits, revision=None, mount="board 1", of=None):
     session.take(
         {
+            "session": of or session.tag(),
             "mount": mount,
             "revision": session.revision() if revision is None else revision,
             "edits": list(edits),
@@ -674,7 +675,12 @@ def test_a_nudge_joins_no_stroke_and_no_block(work):
 )
 def test_what_was_typed_before_a_control_was_touched_is_taken_first(work, control):
     st.session_state["board"] = {
-        "edits": {"mount": "board 1", "revision": 0, "edits": [cell(1, 5.0)]}
+        "edits": {
+            "session": session.tag(),
+            "mount": "board 1",
+            "revision": 0,
+            "edits": [cell(1, 5.0)],
+        }
     }
 
     control()
@@ -689,7 +695,12 @@ def test_what_was_typed_before_a_control_was_touched_is_taken_first(work, contro
 def test_undo_takes_back_what_was_typed_just_before(work):
     send(cell(1, 3.0))
     st.session_state["board"] = {
-        "edits": {"mount": "board 1", "revision": 0, "edits": [cell(2, 7.0)]}
+        "edits": {
+            "session": session.tag(),
+            "mount": "board 1",
+            "revision": 0,
+            "edits": [cell(2, 7.0)],
+        }
     }
 
     session.undo()
@@ -781,10 +792,22 @@ MALFORMED_EDITS = [edit for edit in MALFORMED_EDITS if edit not in COMPLETE]
 
 @pytest.mark.parametrize("message", MALFORMED_MESSAGES, ids=lambda message: repr(message)[:60])
 def test_a_malformed_message_is_dropped(work, message):
-    session.take(message)
+    session.take(message | {"session": session.tag()} if isinstance(message, dict) else message)
 
     assert json.loads(work["text"]) == to_plain(Experiment.from_preset())
     assert not session.can_undo()
+
+
+@pytest.mark.parametrize("of", ["another", None, 5, []])
+def test_edits_sent_to_another_session_are_not_taken_again(work, of):
+    edit = {"number": 1, "kind": "add"}
+
+    session.take({"session": of, "mount": "a", "revision": session.revision(), "edits": [edit]})
+
+    assert session.experiment().n_tokens == 3
+    assert session.taken() == {}
+    send(edit, mount="a")
+    assert session.experiment().n_tokens == 4
 
 
 @pytest.mark.parametrize("edit", MALFORMED_EDITS, ids=lambda edit: repr(edit)[:90])
@@ -984,7 +1007,12 @@ def test_a_layer_that_cannot_be_stacked_is_refused_and_no_layer_is_kept(work, ch
 
 def test_what_was_typed_before_stacking_is_stacked(work):
     st.session_state["board"] = {
-        "edits": {"mount": "board 1", "revision": 0, "edits": [cell(1, 5.0)]}
+        "edits": {
+            "session": session.tag(),
+            "mount": "board 1",
+            "revision": 0,
+            "edits": [cell(1, 5.0)],
+        }
     }
 
     session.stack(is_residual=False)

@@ -3,6 +3,9 @@
  */
 
 import { update } from "./element.js";
+import { keepConnected } from "./reconnect.js";
+
+keepConnected();
 
 /** @param {{query: Record<string, string>, language: string, run: number}} address */
 export function showAddress({ query, language, run }) {

@@ -9,7 +9,7 @@ import { showAddress } from "./address_bar.js";
 import { formatBlock, parseBlock, roomProblem } from "./block.js";
 import { copyText } from "./clipboard.js";
 import { channels, luminance } from "./colour.js";
-import { changesSince, countOf, fingerprint } from "./compare.js";
+import { changesSince, countOf, fingerprint, lastsOn } from "./compare.js";
 import { nameOf, sayFrom, sizeOf, update, wording } from "./element.js";
 import { withEdits } from "./evaluate.js";
 import { onPaste, onPointerDown } from "./gestures.js";
@@ -136,13 +136,20 @@ export class Board {
 
   /** New numbers from Python. @param {view.BoardData} data */
   receive(data) {
-    const isVoid = this.received && data.revision !== this.received.revision;
+    const before = this.received;
+    const isElsewhere = before && data.session !== before.session; // on another server, most times
+    const isVoid = before && (isElsewhere || data.revision !== before.revision);
     if (isVoid) {
       this.stopGesture(); // it began on numbers that are gone
-      this.findAgain(this.received.axes.tokens, data.axes.tokens);
+      this.findAgain(before.axes.tokens, data.axes.tokens);
     }
     const taken = data.taken[this.mount] ?? 0;
-    this.pending = isVoid ? [] : this.pending.filter((edit) => edit.number > taken);
+    if (isElsewhere) {
+      this.pending = this.pending.filter((edit) => lastsOn(edit, before, data));
+      Object.assign(this, { patience: PATIENCE, attempt: 0 });
+    } else {
+      this.pending = isVoid ? [] : this.pending.filter((edit) => edit.number > taken);
+    }
     // Asking for a style makes the browser compute all of them, so it is asked seldom: Streamlit
     // calls with the same data again when the theme changes.
     const mayDiffer = !this.view || this.received === data;
@@ -152,7 +159,7 @@ export class Board {
     if (mayDiffer) this.theme = themeOf(this.root);
     this.update(Boolean(this.gesture?.isActive));
     this.putDown();
-    if (this.pending.some((edit) => edit.isWaiting)) this.deliverInTime();
+    if (isElsewhere || this.pending.some((edit) => edit.isWaiting)) this.deliverInTime();
     else this.wait(); // Python is at work: no reason to repeat anything yet
     this.thereafter();
   }
@@ -482,6 +489,7 @@ export class Board {
     this.lastDelivery = performance.now();
     for (const edit of this.pending) delete edit.isWaiting;
     this.sendState("edits", {
+      session: this.received.session,
       mount: this.mount,
       revision: this.received.revision,
       attempt: this.attempt,

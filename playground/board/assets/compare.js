@@ -74,4 +74,16 @@ export function fingerprint(data) {
   return JSON.stringify([data.matrices.map((m) => m.id), others, heads]);
 }
 
+/**
+ * Whether an edit that no server has answered means the same to a session that knows nothing of
+ * it: the address has brought there what the edit was made on.
+ */
+export function lastsOn(edit, before, now) {
+  const isMeant = ({ id, sortable }) => (edit.kind === "move" ? sortable : id === edit.matrix);
+  const [old, present] = [before, now].map(({ axes, head, matrices }) =>
+    JSON.stringify([axes.tokens, head, matrices.find(isMeant)?.values]),
+  );
+  return old === present;
+}
+
 const GIVEN = new Set(["given", "learned", "sinusoidal", "allowed"]);

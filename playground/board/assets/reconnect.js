@@ -1,0 +1,30 @@
+/**
+ * A page whose server went away asks the next one for all of itself.
+ *
+ * Streamlit 1.67 connects again by itself, maybe to a server that has never seen this browser. It
+ * then says nothing, most times, and of what is touched the new server knows no part: the page
+ * would be dead until it is loaded anew.
+ */
+
+const CONNECTED = "CONNECTED";
+const R = { code: "KeyR", keyCode: 82, which: 82, bubbles: true };
+
+/** Watches the connection, once for the page. */
+export function keepConnected() {
+  const app = document.querySelector("[data-test-connection-state]");
+  if (!app || app.dataset.isWatched) return;
+  app.dataset.isWatched = "true";
+  let state = app.dataset.testConnectionState;
+  new MutationObserver(() => {
+    const before = state;
+    state = app.dataset.testConnectionState;
+    if (state === CONNECTED && before !== CONNECTED) askForPage();
+  }).observe(app, { attributeFilter: ["data-test-connection-state"] });
+}
+
+/** Presses Streamlit's own key for it; while a run is asked for already, that does nothing. */
+function askForPage() {
+  for (const type of ["keydown", "keyup"]) {
+    document.body.dispatchEvent(new KeyboardEvent(type, R));
+  }
+}
