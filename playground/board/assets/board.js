@@ -18,6 +18,7 @@ import { onKey } from "./keyboard.js";
 import { Menu } from "./menu.js";
 import { formatNumber, formatScore, parseNumber } from "./number.js";
 import { OPENED, hasQueries, opened, steps } from "./opened.js";
+import { store, stored } from "./stored.js";
 import * as view from "./view.js";
 
 const NUDGE = 0.1;
@@ -862,22 +863,4 @@ function themeOf(root) {
 
 function isPlace(value) {
   return typeof value?.id === "string";
-}
-
-/** What outlives reruns and page changes, but not the browser tab. */
-function stored(name, isValid) {
-  try {
-    const value = JSON.parse(sessionStorage.getItem(`attention-playground.${name}`));
-    return isValid(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
-
-function store(name, value) {
-  try {
-    sessionStorage.setItem(`attention-playground.${name}`, JSON.stringify(value));
-  } catch {
-    // storage is blocked: it lasts as long as the board
-  }
 }
