@@ -3,6 +3,7 @@
  */
 
 import { update } from "./element.js";
+import { layOut } from "./projector.js";
 
 /** @param {{query: Record<string, string>, language: string, run: number}} address */
 export function showAddress({ query, language, run }) {
@@ -10,6 +11,7 @@ export function showAddress({ query, language, run }) {
     lang: language === "zh" ? "zh-CN" : language,
     "data-run": run,
   });
+  layOut(query.view);
   const url = new URL(window.location.href);
   for (const [name, value] of Object.entries(query)) {
     if (value) url.searchParams.set(name, value);

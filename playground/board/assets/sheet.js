@@ -13,6 +13,8 @@ import { decimalsFor, formatCell, formatScore } from "./number.js";
 /** @typedef {import("./view.js").Matrix} Matrix */
 /** @typedef {import("./view.js").Scene} Scene */
 
+const TRACK_GAP = 2; // pixels, as in the style sheet
+
 export class Sheet {
   /** @param {Matrix} matrix */
   constructor(matrix) {
@@ -209,6 +211,20 @@ export class Sheet {
         );
       }),
     );
+  }
+
+  /** How many characters its longest number has. */
+  longest() {
+    return Math.max(...this.rows.flatMap(({ cells }) => cells.map(({ text }) => text.length)));
+  }
+
+  /** Its size, and the pixels that do not belong to its cells. @returns {import("./arrangement.js").Card} */
+  measured() {
+    const [rows, columns] = [this.rows.length, this.columnNames.length];
+    const { top, width } = this.rows[0].header.getBoundingClientRect();
+    const { bottom } = this.rows.at(-1).header.getBoundingClientRect();
+    const taken = bottom - top + TRACK_GAP; // by the rows, each with a gap
+    return { rows, columns, label: width, frame: this.node.offsetHeight - taken };
   }
 
   /** Lights the row of a token that is followed. @param {number | null} token */
