@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -112,7 +113,7 @@ def route() -> Route:
         page_title=t("app.title"),
         page_icon=_ICON,
         layout="wide",
-        initial_sidebar_state="collapsed" if _is_projected() else "auto",
+        initial_sidebar_state=_sidebar(),
     )
     sections: dict[str, list[st.Page]] = {}
     for lesson in catalog.LESSONS:
@@ -235,12 +236,17 @@ def _is_projected() -> bool:
     return session.invited().view == "projector"
 
 
+def _sidebar() -> Literal["auto", "collapsed"]:
+    """As Streamlit has it, or folded away."""
+    return "collapsed" if _is_projected() else "auto"
+
+
 def _projector_control(t: Texts) -> None:
     is_left_alone = parts.write("projector", _is_projected())
     st.toggle(
         t("projector.switch"),
         key="projector",
-        **({"value": _is_projected()} if is_left_alone else {}),
+        value=is_left_alone and _is_projected(),
         help=t("projector.switch_help"),
         on_change=_project,
     )

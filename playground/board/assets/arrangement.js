@@ -34,7 +34,7 @@ const PADDING = 0.5;
 const LEADING = 1.3; // the least height of a line
 const AIRY = 1.9; // the height of a line that is wanted
 const BROAD = 4; // the width of a cell that is wanted
-const WORTH = 1.4; // how much larger the type has to be for the matrices to leave their row
+const WORTH = 1.25; // how much larger the type has to be for the matrices to leave their row
 
 /**
  * @param {Card[]} left the first and the last, which may stand below each other

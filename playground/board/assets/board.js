@@ -329,7 +329,7 @@ export class Board {
       const heading = `${matrix.name}: ${matrix.about}`;
       this.view.light(null, { sources: [], parts: formula(matrix, this.say) }, heading);
     } else if (cell && this.player.isHidden(cell)) {
-      this.view.light(cell, null, this.player.question());
+      this.view.light(cell, null, this.say("play_later"));
     } else if (cell) {
       this.view.light(cell, this.explanation(cell), this.heading(cell));
     } else {

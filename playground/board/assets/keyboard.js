@@ -50,7 +50,10 @@ function onTokenKey(board, event) {
 
 /** @param {Board} board */
 function onGuessKey(board, event) {
-  if (event.key === "Enter") board.player.takeGuess();
+  if (event.key === "Enter") {
+    event.preventDefault(); // it would press the button that has the focus then
+    board.player.takeGuess();
+  }
   if (event.key === "Escape") {
     event.target.value = "";
     board.clearMessage();

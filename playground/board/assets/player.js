@@ -198,17 +198,13 @@ export class Player {
     return { id: matrix.id, row, column };
   }
 
-  /** What is said instead of the arithmetic of the hidden cell. */
-  question() {
-    return this.board.say("play_ask", { place: this.board.heading(this.ask) });
-  }
-
   // --- painting
 
   /** Before the cells are painted: which cards are shown, and in which order. */
   place() {
     const { root, view: shown } = this.board;
     root.classList.toggle("playing", this.isOn);
+    update(root, null, { "data-view": this.data.view });
     this.bar.node.hidden = !this.isOn;
     if (!this.isOn) {
       shown.stages.removeAttribute("style");
@@ -228,8 +224,7 @@ export class Player {
   /** After the cells are painted. */
   paint() {
     const { say, view: shown } = this.board;
-    const isThere = this.data.of === "experiment";
-    shown.tools.offerPlayer(isThere, this.isOn, say);
+    shown.tools.offerPlayer(this.data.of === "experiment" && !this.isOn, say);
     if (!this.isOn) return;
     const { matrix, index, steps: all } = this;
     const name = (each) => this.nameOf(each);
@@ -251,9 +246,10 @@ export class Player {
 
   /** The sentence of this step; while a number is hidden, what is asked. */
   told() {
-    if (this.hidden()) return this.question();
+    const { say } = this.board;
+    if (this.hidden()) return say("play_ask", { place: this.board.heading(this.ask) });
     const matrices = new Map(this.data.matrices.map((matrix) => [matrix.id, matrix]));
-    return sentence(matrices, this.matrix.id, this.row, this.data, this.board.say);
+    return sentence(matrices, this.matrix.id, this.row, this.data, say);
   }
 
   /** How good the guess was. */
@@ -317,7 +313,7 @@ export class Player {
       return;
     }
     const room = { width: root.clientWidth, height, sign: 3 * rem, gap: 0.5 * rem };
-    const type = { smallest: rem, largest: 1.75 * rem, characters };
+    const type = { smallest: rem, largest: 2 * rem, characters };
     this.arrange(sheets, room, type);
     this.arrange(sheets, room, type); // captions may stand in more or fewer lines now
   }
@@ -387,7 +383,7 @@ export class Player {
     const parsed = parseNumber(text, Number.MAX_VALUE);
     const cell = board.view.cellAt(ask);
     if (parsed.problem) {
-      const key = REFUSALS[parsed.problem] ?? "play_refused";
+      const key = KEYS[parsed.problem] ?? "play_refused";
       board.complain(cell, board.say(key, { text: clipped(text) }));
       guess.select();
       return;
@@ -433,7 +429,8 @@ const ARROWS = {
   End: () => Infinity,
 };
 
-const REFUSALS = { empty: "play_held", ambiguous: "play_ambiguous" };
+/** What is said of a guess that is no number. */
+const KEYS = { empty: "play_held", ambiguous: "play_ambiguous" };
 
 /** Whether arrows have nothing to do where the focus is. @param {EventTarget} focus */
 function isFree(focus) {

@@ -29,8 +29,9 @@ export class PlayerBar {
     this.check = element("input", { class: "play-check", type: "checkbox" });
     this.predicts = element("span");
     this.predict = element("label", { class: "play-predict" }, this.check, this.predicts);
-    this.told = element("p", { class: "play-told" });
-    this.verdict = element("p", { class: "play-verdict", role: "status" });
+    this.verdict = element("strong", { role: "status" });
+    this.sentence = element("span");
+    this.told = element("p", { class: "play-told" }, this.verdict, " ", this.sentence);
     this.status = element("div", { class: "unseen", role: "status" });
     this.node = element(
       "section",
@@ -40,7 +41,6 @@ export class PlayerBar {
       this.title,
       element("div", { class: "play-ends" }, this.predict, this.close),
       this.told,
-      this.verdict,
       this.status,
     );
     this.back.addEventListener("click", () => does.move(-1));
@@ -108,7 +108,7 @@ export class PlayerBar {
 
   /** The sentence. A screen reader is told at another step or token, not while one drags. */
   tell(text, verdict, row) {
-    update(this.told, text);
+    update(this.sentence, text);
     update(this.verdict, verdict);
     const of = `${this.place} ${row}`;
     if (of === this.announced) return;

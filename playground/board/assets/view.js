@@ -279,9 +279,9 @@ class Tools {
   }
 
   /** The way into the step player. */
-  offerPlayer(isThere, isOn, say) {
-    this.play.hidden = !isThere;
-    update(this.play, say("play"), { "aria-pressed": isOn, title: say("play_help") });
+  offerPlayer(isOffered, say) {
+    this.play.hidden = !isOffered;
+    update(this.play, say("play"), { title: say("play_help") });
   }
 
   /** @param {BoardData | null} held @param {BoardData} data @param {number} count of moved cells */
