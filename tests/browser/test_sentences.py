@@ -225,12 +225,25 @@ def tops(values) -> list[int]:
     return [i for i, v in enumerate(values) if v >= top - ROUNDING * max(1, abs(top))]
 
 
+def as_good_as_tied() -> Experiment:
+    """Keys of 0.1 + 0.2 + 0.3 and of 0.3 + 0.2 + 0.1, which differ in the last bit alone."""
+    e = Experiment.from_preset("apple").resized(d_model=3)
+    e = e.with_block("X", (0, 0), np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1], [0, 0, 0.1]]))
+    for name in ("W_Q", "W_K"):
+        e = e.with_block(name, (0, 0, 0), np.ones((3, 2)))
+    assert len(set(e.trace().attention.heads.K[0, :2, 0])) == 2
+    return e
+
+
 def crafted() -> list[Experiment]:
     """Zeros, one token, one allowed key, long and foreign tokens, more ties than are listed."""
     apple, uniform = Experiment.from_preset("apple"), Experiment.from_preset("uniform")
     one = Experiment.from_preset("random").resized(n_tokens=1, d_model=1, d_k=1)
     return [
         apple.with_block("X", (0, 0), np.zeros((1, 2))),
+        as_good_as_tied(),
+        replace(uniform, mask=Mask(("causal",))),
+        apple.resized(d_model=5).with_block("X", (0, 0), np.ones((1, 5))),
         replace(one, encoding="alibi"),
         replace(one, encoding="sinusoidal"),
         replace(one, encoding="rotary"),
