@@ -361,13 +361,13 @@ export class Player {
   /** To another step; not past a number that is still to be predicted. */
   go(wanted) {
     const index = Math.min(Math.max(wanted, 0), this.steps.length - 1);
-    if (index === this.index) return;
     this.board.clearMessage();
-    if (index > this.index && this.hidden()) {
+    if (wanted > this.index && this.hidden()) {
       this.guess.focus();
       this.board.complain(this.board.view.cellAt(this.ask), this.board.say("play_held"));
       return;
     }
+    if (index === this.index) return;
     const focus = view.focused(this.board.root);
     this.step = { id: this.steps[index].id, index };
     store("play.step", this.step);
@@ -406,8 +406,10 @@ export class Player {
     }
     const [focus] = event.composedPath();
     const isOnCell = focus.matches?.("td") ?? false;
-    if (event.key === "Escape" && (isOnCell || isFree(focus)) && !this.board.pin) {
-      this.toggle(false);
+    if (event.key === "Escape" && (isOnCell || isFree(focus))) {
+      const { pin } = this.board;
+      if (pin && this.shows(pin.id)) this.board.setPin(null);
+      else this.toggle(false);
       return true;
     }
     if (!isFree(focus)) return false;
