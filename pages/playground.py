@@ -45,20 +45,24 @@ def equations() -> str:
 
 
 t = shell.open_page(has_board=True)
-heading = st.container(horizontal=True, horizontal_alignment="distribute")
+heading = st.container(key="heading", horizontal=True, horizontal_alignment="distribute")
 above_board = st.container()
 with st.sidebar:
     upper, place_of_sizes, lower = st.container(), st.container(), st.container()
 controls.begin()
 shell.part(parts.BOARD, draw_board, session.shown)  # first, as it is what one waits for
 shell.give_head_start()
+is_projected = session.invited().view == "projector"
 with heading:
     st.title(t("lesson.playground.question"), width="content")
+    if is_projected:
+        shell.part("heads", controls.heads, lambda: (session.experiment().n_heads, session.head()))
     shell.part("toolbar", controls.toolbar, controls.toolbar_shows)
-with above_board:
-    shell.part("equations", draw_equations, lambda: (equations(), session.head()))
-shell.part("layers", layers.panel, parts.while_open(layers.SECTION_KEY))
-shell.part("back_row", back_row.panel, parts.while_open(back_row.SECTION_KEY))
+if not is_projected:  # there, the board has the screen for itself
+    with above_board:
+        shell.part("equations", draw_equations, lambda: (equations(), session.head()))
+    shell.part("layers", layers.panel, parts.while_open(layers.SECTION_KEY))
+    shell.part("back_row", back_row.panel, parts.while_open(back_row.SECTION_KEY))
 with upper:
     controls.beginning(t)
 with lower:

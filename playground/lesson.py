@@ -53,7 +53,7 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
         steps: For each step of the catalog what draws it: inputs, board or figure, `found`.
     """
     is_on_experiment = catalog.lesson(id).is_on_experiment
-    heading = st.container(horizontal=True, horizontal_alignment="distribute")
+    heading = st.container(key="heading", horizontal=True, horizontal_alignment="distribute")
     with st.sidebar:
         upper, place_of_sizes, lower = st.container(), st.container(), st.container()
     controls.begin()

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -76,10 +76,13 @@ class Route:
             t = Texts(session.language())
             with at_the_top:
                 _language_control(t)
+                _projector_control(t)
                 _jobs_elsewhere()
             with st.sidebar:
                 part(share.PART, partial(share.panel, lesson=self._lesson), share.shows)
             _notice(t, above)
+            if _is_projected():
+                _way_back(t)
             parts.end_page()
         finally:
             st.session_state[_ROUTED] = False
@@ -142,7 +145,12 @@ def route() -> Route:
 
 
 def _navigation(t: Texts, *, is_shown: bool = True) -> StreamlitPage:
-    st.set_page_config(page_title=t("app.title"), page_icon=_ICON, layout="wide")
+    st.set_page_config(
+        page_title=t("app.title"),
+        page_icon=_ICON,
+        layout="wide",
+        initial_sidebar_state="collapsed" if is_shown and _is_projected() else "auto",
+    )
     sections: dict[str, list[StreamlitPage]] = {}
     for lesson in catalog.LESSONS:
         page = st.Page(
@@ -258,6 +266,45 @@ def _speak() -> None:
     chosen = st.session_state["language"]
     if not parts.is_echo("language", chosen):
         session.speak(chosen)
+
+
+def _is_projected() -> bool:
+    return session.invited().view == "projector"
+
+
+def _projector_control(t: Texts) -> None:
+    is_left_alone = parts.write("projector", _is_projected())
+    st.toggle(
+        t("projector.switch"),
+        key="projector",
+        value=is_left_alone and _is_projected(),
+        help=t("projector.switch_help"),
+        on_change=_project,
+    )
+
+
+def _project() -> None:
+    chosen = st.session_state["projector"]
+    if not parts.is_echo("projector", chosen):
+        _lay_out(chosen)
+
+
+def _lay_out(is_projected: bool) -> None:
+    session.invite(replace(session.invited(), view="projector" if is_projected else ""))
+
+
+def _way_back(t: Texts) -> None:
+    """A small button at the edge, as the sidebar with its switch is folded away."""
+    with st.container(key="way_back"):
+        st.button(
+            t("projector.leave"),
+            key="leave_projector",
+            icon=":material/fullscreen_exit:",
+            help=t("projector.leave_help"),
+            type="tertiary",
+            on_click=_lay_out,
+            args=(False,),
+        )
 
 
 def _notice(t: Texts, place: DeltaGenerator) -> None:

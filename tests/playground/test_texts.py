@@ -237,6 +237,8 @@ def said_expansions():
     problems = r'problem: "(\w+)"', r'refuse\(\w+, "(\w+)"'
     menus = re.findall(r"kinds = \[([^\]]*)\];[^;]*say\(`(\w+)_\$", source)
     (steps,) = re.findall(r"\[([^\]]*)\]\.map\(\(step\) => say\(`softmax_", source)
+    (buttons,) = re.findall(r"BUTTONS = \[([^\]]*)\]", source)
+    of_weights = re.findall(r'\bW_\w: "(\w+)"', source)
     (held,) = re.findall(r"const key = isHeld \?([^;]*);", source)
     return {
         **{f"{key}_{{}}": set(re.findall(r'"(\w+)"', kinds)) for kinds, key in menus},
@@ -244,6 +246,9 @@ def said_expansions():
         "refused_{}": {name for form in problems for name in re.findall(form, source)},
         "softmax_{}": set(re.findall(r'"(\w+)"', steps)),
         "{}_help": set(re.findall(r'"(\w+)"', held)),
+        "play_{}": set(re.findall(r'"(\w+)"', buttons)),
+        "play_{}_help": set(re.findall(r'"(\w+)"', buttons)),
+        "{}_zero": set(of_weights),
     }
 
 

@@ -3,6 +3,7 @@
  */
 
 import { update } from "./element.js";
+import { layOut } from "./projector.js";
 import { keepConnected } from "./reconnect.js";
 
 keepConnected();
@@ -13,6 +14,7 @@ export function showAddress({ query, language, run }) {
     lang: language === "zh" ? "zh-CN" : language,
     "data-run": run,
   });
+  layOut(query.view);
   const url = new URL(window.location.href);
   for (const [name, value] of Object.entries(query)) {
     if (value) url.searchParams.set(name, value);

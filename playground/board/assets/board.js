@@ -10,7 +10,7 @@ import { formatBlock, parseBlock, roomProblem } from "./block.js";
 import { copyText } from "./clipboard.js";
 import { channels, luminance } from "./colour.js";
 import { changesSince, countOf, fingerprint, lastsOn } from "./compare.js";
-import { nameOf, sayFrom, sizeOf, update, wording } from "./element.js";
+import { clipped, nameOf, sayFrom, sizeOf, update, wording } from "./element.js";
 import { withEdits } from "./evaluate.js";
 import { onPaste, onPointerDown } from "./gestures.js";
 import { explain } from "./graph.js";
@@ -18,6 +18,8 @@ import { onKey } from "./keyboard.js";
 import { Menu } from "./menu.js";
 import { formatNumber, formatScore, parseNumber } from "./number.js";
 import { OPENED, hasQueries, opened, steps } from "./opened.js";
+import { Player } from "./player.js";
+import { store, stored } from "./stored.js";
 import * as view from "./view.js";
 
 const NUDGE = 0.1;
@@ -77,6 +79,7 @@ export default function ({ parentElement, data, setStateValue }) {
   board.sendState = setStateValue;
   window.addEventListener("pointerdown", board.onPress, true); // the same listener is added once
   window.addEventListener("click", board.onGo, true);
+  window.addEventListener("keydown", board.onTurn, true);
   try {
     board.receive(data);
   } catch (error) {
@@ -86,6 +89,7 @@ export default function ({ parentElement, data, setStateValue }) {
   return () => {
     window.removeEventListener("pointerdown", board.onPress, true);
     window.removeEventListener("click", board.onGo, true);
+    window.removeEventListener("keydown", board.onTurn, true);
   };
 }
 
@@ -103,6 +107,7 @@ export class Board {
     this.matrices = new Map();
     this.memory = memoryOf("");
     this.changes = new Map();
+    this.shownChanges = this.changes;
     this.outline = this.sizes = "";
     this.theme = "light";
     this.say = (key) => key;
@@ -131,6 +136,8 @@ export class Board {
     this.left = -Infinity; // when another page was asked for last, in ms, as the page counts them
     this.onPress = (event) => onPress(this, event);
     this.onGo = (event) => onGo(this, event);
+    this.onTurn = (event) => onTurn(this, event);
+    this.player = new Player(this);
     listen(this);
   }
 
@@ -212,7 +219,9 @@ export class Board {
   }
 
   repaint() {
-    const { matrices } = this.data.softmax ? this.withOpened() : this.data;
+    this.player.look();
+    const matrices = this.player.redacted(this.data.softmax ? this.withOpened() : this.data.matrices);
+    this.shownChanges = this.player.redactedChanges(this.changes);
     this.matrices = new Map(matrices.map((matrix) => [matrix.id, matrix]));
     const outline = view.outline(this.data, matrices);
     const sizes = view.sizes(matrices);
@@ -224,12 +233,13 @@ export class Board {
       "data-first": this.received.is_first,
       "data-theme": this.theme,
     });
+    this.player.place();
     this.view.paint({
       data: this.data,
       matrices,
       palette: this.data.palette,
       theme: this.theme,
-      changes: this.changes,
+      changes: this.shownChanges,
       editing: this.editing?.cell ?? null,
       say: this.say,
     });
@@ -240,6 +250,7 @@ export class Board {
       this.root.dataset.calm = "true";
     }, CALM);
     this.view.tools.compare(this.memory.held, this.data, countOf(this.changes), this.say);
+    this.player.paint();
     this.show();
   }
 
@@ -247,7 +258,7 @@ export class Board {
   withOpened() {
     const shown = opened(this.data, this.openedRow(), this.say);
     const weights = this.data.matrices.findIndex((matrix) => matrix.id === "weights");
-    return { matrices: this.data.matrices.toSpliced(weights + 1, 0, shown) };
+    return this.data.matrices.toSpliced(weights + 1, 0, shown);
   }
 
   /** Other matrices, or of other sizes. */
@@ -261,7 +272,7 @@ export class Board {
     this.heldTitle = null;
     this.isRebuilding = true; // an element that is removed loses the focus, and says so
     if (outline !== this.outline) {
-      this.view = new view.View(this.root, this.data, matrices, this.view);
+      this.view = new view.View(this.root, this.data, matrices, this.view, this.player);
       this.menu = new Menu(this.view.menu, this.root);
     }
     this.view.fit(matrices, this.data.axes.tokens.length);
@@ -310,18 +321,22 @@ export class Board {
     if (!this.view) return;
     const focus = view.focused(this.root);
     const inFocus = focus && view.cellOf(focus);
-    const pin = this.pin && this.view.cellAt(this.pin) ? this.pin : null;
-    const pointed = [this.hovered, inFocus].filter((place) => place && this.view.cellAt(place));
+    const isShown = (place) => place && this.view.cellAt(place) && this.player.shows(place.id);
+    const pin = isShown(this.pin) ? this.pin : null;
+    const pointed = [this.hovered, inFocus].filter(isShown);
     // A cell under edit gives way to the pin: one edits a number to watch the pinned one.
-    const cell = pointed.find((place) => !this.isEditable(place)) ?? pin ?? pointed[0] ?? null;
+    const chosen = pointed.find((place) => !this.isEditable(place)) ?? pin ?? pointed[0];
+    const cell = chosen ?? this.player.cell();
     this.pinned?.classList.remove("pinned");
     this.pinned = pin && this.view.cellAt(pin);
     this.pinned?.classList.add("pinned");
-    this.view.follow(this.hoveredRow ?? this.followedToken());
+    this.view.follow(this.hoveredRow ?? this.tokenShown());
     if (this.heldTitle) {
       const matrix = this.matrices.get(this.heldTitle);
       const heading = `${matrix.name}: ${matrix.about}`;
       this.view.light(null, { sources: [], parts: formula(matrix, this.say) }, heading);
+    } else if (cell && this.player.isHidden(cell)) {
+      this.view.light(cell, null, this.say("play_later"));
     } else if (cell) {
       this.view.light(cell, this.explanation(cell), this.heading(cell));
     } else {
@@ -332,7 +347,7 @@ export class Board {
 
   explanation(cell) {
     const explanation = explain(this.matrices, cell, this.say);
-    const old = this.changes.get(cell.id)?.[cell.row][cell.column];
+    const old = this.shownChanges.get(cell.id)?.[cell.row][cell.column];
     if (old === undefined) return explanation;
     const was = { text: ` ${this.say("was", { before: formatScore(old) })}`, role: "was" };
     return { ...explanation, parts: [...explanation.parts, was] };
@@ -349,6 +364,7 @@ export class Board {
 
   /** The row whose softmax is opened up. */
   openedRow() {
+    if (this.player.isOn) return this.player.row;
     const pinned = this.pin && this.data.matrices.find((matrix) => matrix.id === this.pin.id);
     if (pinned && hasQueries(pinned)) this.lastOpened = this.pin.row;
     else if (this.pin?.id !== OPENED) this.lastOpened = this.followedToken() ?? 0;
@@ -372,6 +388,11 @@ export class Board {
     return this.followed !== null && this.followed < this.data.axes.tokens.length
       ? this.followed
       : null;
+  }
+
+  /** The token whose way is lit: the player takes the first one where none is followed. */
+  tokenShown() {
+    return this.player.isOn ? this.player.row : this.followedToken();
   }
 
   isEditable({ id }) {
@@ -802,7 +823,7 @@ function listen(board) {
 function tooltip(board, target) {
   const cell = target.closest("[role=gridcell]");
   const { id, row, column } = board.hovered;
-  const old = board.changes.get(id)?.[row][column];
+  const old = board.shownChanges.get(id)?.[row][column];
   if (old === undefined) cell.removeAttribute("title");
   else cell.title = board.say("was", { before: formatScore(old) });
 }
@@ -827,6 +848,13 @@ function onGo(board, event) {
   if (link.pathname !== window.location.pathname) board.left = performance.now();
 }
 
+/** A key anywhere on the page: a clicker sends it wherever the focus is. @param {Board} board */
+function onTurn(board, event) {
+  if (event.isComposing || !board.view || !board.player.onKey(event)) return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
 function titleOf(node) {
   return node.closest?.(".title")?.closest("[data-matrix]").dataset.matrix ?? null;
 }
@@ -837,13 +865,14 @@ function onClick(board, event) {
   const button = target.closest("button");
   if (button?.matches(".add")) board.send({ kind: "add" });
   if (button?.matches(".remove")) board.send({ kind: "remove", row: Number(button.dataset.row) });
+  if (button?.matches(".play")) board.player.toggle();
   if (button?.matches(".hold")) board.toggleHold();
   if (button?.matches(".copy")) board.offerCopies(button);
   if (button?.matches(".copy-link")) board.copyLink(button);
   if (button?.matches(".picture")) board.offerPictures(button);
   const { token } = target.closest("[data-token]")?.dataset ?? {};
   if (token !== undefined) board.toggleFollow(Number(token));
-  const place = view.cellOf(target);
+  const place = target.matches(".guess") ? null : view.cellOf(target);
   if (place && !board.isEditable(place) && !board.isPaintable(place)) board.togglePin(place);
   if (titleOf(target)) {
     board.heldTitle = titleOf(target);
@@ -857,10 +886,6 @@ function sameCell(a, b) {
   return a.id === b.id && a.row === b.row && a.column === b.column;
 }
 
-function clipped(text) {
-  return text.length > 20 ? `${text.slice(0, 20)}…` : text;
-}
-
 /** Whether the page is light or dark, by the colour Streamlit gives; our own style may be late. */
 function themeOf(root) {
   const style = getComputedStyle(root);
@@ -870,22 +895,4 @@ function themeOf(root) {
 
 function isPlace(value) {
   return typeof value?.id === "string";
-}
-
-/** What outlives reruns and page changes, but not the browser tab. */
-function stored(name, isValid) {
-  try {
-    const value = JSON.parse(sessionStorage.getItem(`attention-playground.${name}`));
-    return isValid(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
-
-function store(name, value) {
-  try {
-    sessionStorage.setItem(`attention-playground.${name}`, JSON.stringify(value));
-  } catch {
-    // storage is blocked: it lasts as long as the board
-  }
 }

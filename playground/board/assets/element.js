@@ -71,3 +71,8 @@ export function nameOf(labels, index) {
   const label = labels[index];
   return labels.indexOf(label) === labels.lastIndexOf(label) ? label : `${label} (${index + 1})`;
 }
+
+/** The start of a text that may be long. */
+export function clipped(text) {
+  return text.length > 20 ? `${text.slice(0, 20)}…` : text;
+}

@@ -18,6 +18,7 @@ const ARROWS = {
 export function onKey(board, event) {
   if (event.isComposing || event.keyCode === 229) return; // an input method is at work
   if (event.target.matches(".token")) return void onTokenKey(board, event);
+  if (event.target.matches(".guess")) return void onGuessKey(board, event);
   if (event.key === "Escape" && board.gesture?.isActive) {
     board.gesture.cancel();
     return;
@@ -44,6 +45,19 @@ function onTokenKey(board, event) {
   if (event.key === "Escape") {
     event.target.value = board.data.axes.tokens[Number(event.target.dataset.row)];
     event.target.blur();
+  }
+}
+
+/** @param {Board} board */
+function onGuessKey(board, event) {
+  if (event.key === "Enter") {
+    event.preventDefault(); // it would press the button that has the focus then
+    board.player.takeGuess();
+  }
+  if (event.key === "Escape") {
+    event.target.value = "";
+    board.clearMessage();
+    board.player.bar.focus();
   }
 }
 

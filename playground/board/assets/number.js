@@ -123,6 +123,19 @@ export function isExact(text, value) {
   return Number(normalized(text)) === value;
 }
 
+/**
+ * Whether a text is this number, rounded to the digits it shows.
+ *
+ * @param {string} text
+ * @param {number} value
+ */
+export function readsAs(text, value) {
+  const [digits, exponent] = normalized(text).split("e");
+  const decimals = digits.split(".")[1]?.length ?? 0;
+  const unit = 10 ** (Number(exponent ?? 0) - decimals);
+  return Math.abs(Number(normalized(text)) - value) <= 0.5000001 * unit;
+}
+
 /** Without trailing zeros: 1.5000 is 1.5, and 2.00e-4 is 2e-4. */
 function trimmed(text) {
   const [digits, exponent] = text.split("e");

@@ -8,10 +8,12 @@
 
 import { cellShade } from "./colour.js";
 import { element, nameOf, resize, sizeOf, update, wording } from "./element.js";
-import { decimalsFor, formatCell, formatNumber, formatScore } from "./number.js";
+import { decimalsFor, formatCell, formatScore } from "./number.js";
 
 /** @typedef {import("./view.js").Matrix} Matrix */
 /** @typedef {import("./view.js").Scene} Scene */
+
+const TRACK_GAP = 2; // pixels, as in the style sheet
 
 export class Sheet {
   /** @param {Matrix} matrix */
@@ -170,23 +172,16 @@ export class Sheet {
     this.paintLegend(matrix);
     const known = matrix.values.flat().filter(isNumber);
     const reach = matrix.reach ?? Math.max(0, ...known.map(Math.abs));
-    const ofAll = decimalsFor(known);
+    const write = writing(matrix);
     const before = changes.get(matrix.id);
     matrix.values.forEach((values, row) => {
-      // Each step of an opened softmax has a size of its own.
-      const decimals =
-        matrix.scale === "plain" ? decimalsFor(values.filter(isNumber)) : ofAll;
       values.forEach((value, column) => {
         const cell = this.rows[row].cells[column];
         const shade =
           !isNumber(value) || matrix.scale === "plain"
             ? NO_SHADE
             : cellShade(value, matrix.scale, reach, palette, theme);
-        const text = !isNumber(value)
-          ? formatScore(value)
-          : matrix.editable
-            ? formatNumber(value)
-            : formatCell(value, decimals);
+        const text = write(value, row);
         cell.paint(text, shade, value === null, before?.[row][column] !== undefined);
         cell.mark(Boolean(matrix.marked?.[row][column]), typeof value === "string");
         if (cell.input && cell.node !== editing && cell.input.value !== text) {
@@ -218,6 +213,20 @@ export class Sheet {
     );
   }
 
+  /** How many characters its longest number has. */
+  longest() {
+    return Math.max(...this.rows.flatMap(({ cells }) => cells.map(({ text }) => text.length)));
+  }
+
+  /** Its size, and the pixels that do not belong to its cells. @returns {import("./arrangement.js").Card} */
+  measured() {
+    const [rows, columns] = [this.rows.length, this.columnNames.length];
+    const { top, width } = this.rows[0].header.getBoundingClientRect();
+    const { bottom } = this.rows.at(-1).header.getBoundingClientRect();
+    const taken = bottom - top + TRACK_GAP; // by the rows, each with a gap
+    return { rows, columns, label: width, frame: this.node.offsetHeight - taken };
+  }
+
   /** Lights the row of a token that is followed. @param {number | null} token */
   follow(token) {
     const row = this.matrix.rows === "tokens" ? token : (this.places?.indexOf(token) ?? null);
@@ -228,6 +237,21 @@ export class Sheet {
 /** What must be equal for a sheet to serve another matrix. @param {Matrix} matrix */
 export function kindOf({ id, symbol, rows, editable, paintable, sortable }) {
   return JSON.stringify([id, symbol, rows, editable, paintable, sortable]);
+}
+
+/**
+ * How the cells of a matrix are written: all that is computed with equally many decimals.
+ *
+ * @param {Matrix} matrix
+ * @returns {(value: number | string | null, row: number) => string}
+ */
+export function writing({ values, editable, scale }) {
+  if (editable) return formatScore;
+  const decimals = decimalsFor(values.flat().filter(isNumber));
+  // Each step of an opened softmax has a size of its own.
+  const ofRow = scale === "plain" ? values.map((row) => decimalsFor(row.filter(isNumber))) : null;
+  return (value, row) =>
+    isNumber(value) ? formatCell(value, ofRow ? ofRow[row] : decimals) : formatScore(value);
 }
 
 /** Rather than null, which is minus infinity, or a text: "NaN", "∞". */
@@ -364,6 +388,6 @@ function buildCaption(matrix) {
 }
 
 /** An expression in which "_Q" is a subscript. */
-function withSubscripts(text) {
+export function withSubscripts(text) {
   return text.split(/_(\w)/).map((part, index) => (index % 2 ? element("sub", {}, part) : part));
 }

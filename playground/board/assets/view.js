@@ -86,8 +86,9 @@ export class View {
    * @param {BoardData} data
    * @param {Matrix[]} matrices
    * @param {View | null} before whose sheets are used again where they fit
+   * @param {import("./player.js").Player} player whose bar and signs stand among the rest
    */
-  constructor(root, data, matrices, before = null) {
+  constructor(root, data, matrices, before, player) {
     const say = sayFrom(data.texts);
     const kept = new Map([...(before?.sheets.values() ?? [])].map((sheet) => [sheet.kind, sheet]));
     /** @type {Map<string, Sheet>} */
@@ -115,15 +116,18 @@ export class View {
         ),
       ),
     );
+    this.stages = element("div", { class: "stages" }, ...stages, ...player.signs);
+    this.explanation = element(
+      "div",
+      { class: "explanation", id: "explanation", tabindex: 0, role: "note" },
+      this.what,
+      this.arithmetic,
+    );
     root.replaceChildren(
       this.tools.node,
-      element("div", { class: "stages" }, ...stages),
-      element(
-        "div",
-        { class: "explanation", id: "explanation", tabindex: 0, role: "note" },
-        this.what,
-        this.arithmetic,
-      ),
+      player.bar.node,
+      this.stages,
+      this.explanation,
       this.told,
       this.message,
       this.menu,
@@ -242,6 +246,7 @@ class Tools {
       element("span", { class: "label", "aria-hidden": "true" }, say("follow")),
     );
     this.moved = element("span", { class: "moved-count", role: "status" });
+    this.play = element("button", { class: "play tool", type: "button", hidden: true });
     this.hold = element("button", { class: "tool hold", type: "button" });
     this.link = element("button", { class: "tool copy-link", type: "button" }, say("copy_link"));
     this.picture = element(
@@ -254,7 +259,7 @@ class Tools {
       { class: "tools", role: "toolbar", "aria-label": say("tools"), "data-screen-only": "" },
       this.group,
       this.moved,
-      element("div", { class: "buttons" }, this.hold, this.link, this.picture),
+      element("div", { class: "buttons" }, this.play, this.hold, this.link, this.picture),
     );
   }
 
@@ -271,6 +276,12 @@ class Tools {
       const label = say("follow_token", { token: nameOf(tokens, row) });
       update(node, tokens[row], { "aria-label": label, title: label });
     });
+  }
+
+  /** The way into the step player. */
+  offerPlayer(isOffered, say) {
+    this.play.hidden = !isOffered;
+    update(this.play, say("play"), { title: say("play_help") });
   }
 
   /** @param {BoardData | null} held @param {BoardData} data @param {number} count of moved cells */
