@@ -168,25 +168,12 @@ export class Sheet {
 
   paintCells(matrix, { palette, theme, changes, editing }) {
     this.paintLegend(matrix);
-    const known = matrix.values.flat().filter(isNumber);
-    const reach = matrix.reach ?? Math.max(0, ...known.map(Math.abs));
-    const ofAll = decimalsFor(known);
     const before = changes.get(matrix.id);
+    const looks = looksOf(matrix, palette, theme);
     matrix.values.forEach((values, row) => {
-      // Each step of an opened softmax has a size of its own.
-      const decimals =
-        matrix.scale === "plain" ? decimalsFor(values.filter(isNumber)) : ofAll;
       values.forEach((value, column) => {
         const cell = this.rows[row].cells[column];
-        const shade =
-          !isNumber(value) || matrix.scale === "plain"
-            ? NO_SHADE
-            : cellShade(value, matrix.scale, reach, palette, theme);
-        const text = !isNumber(value)
-          ? formatScore(value)
-          : matrix.editable
-            ? formatNumber(value)
-            : formatCell(value, decimals);
+        const { text, shade } = looks[row][column];
         cell.paint(text, shade, value === null, before?.[row][column] !== undefined);
         cell.mark(Boolean(matrix.marked?.[row][column]), typeof value === "string");
         if (cell.input && cell.node !== editing && cell.input.value !== text) {
@@ -223,6 +210,31 @@ export class Sheet {
     const row = this.matrix.rows === "tokens" ? token : (this.places?.indexOf(token) ?? null);
     this.rows.forEach((each, index) => each.node.classList.toggle("followed", index === row));
   }
+}
+
+/**
+ * What each cell of a matrix shows: its text, and its colours.
+ *
+ * @param {Matrix} matrix
+ * @param {Scene["palette"]} palette
+ * @param {Scene["theme"]} theme
+ * @returns {{text: string, shade: import("./colour.js").Shade}[][]}
+ */
+export function looksOf(matrix, palette, theme) {
+  const { values, scale, editable } = matrix;
+  const known = values.flat().filter(isNumber);
+  const reach = matrix.reach ?? Math.max(0, ...known.map(Math.abs));
+  const ofAll = decimalsFor(known);
+  return values.map((row) => {
+    // Each step of an opened softmax has a size of its own.
+    const decimals = scale === "plain" ? decimalsFor(row.filter(isNumber)) : ofAll;
+    return row.map((value) => {
+      const isPlain = !isNumber(value) || scale === "plain";
+      const shade = isPlain ? NO_SHADE : cellShade(value, scale, reach, palette, theme);
+      if (!isNumber(value)) return { text: formatScore(value), shade };
+      return { text: editable ? formatNumber(value) : formatCell(value, decimals), shade };
+    });
+  });
 }
 
 /** What must be equal for a sheet to serve another matrix. @param {Matrix} matrix */
@@ -364,6 +376,6 @@ function buildCaption(matrix) {
 }
 
 /** An expression in which "_Q" is a subscript. */
-function withSubscripts(text) {
+export function withSubscripts(text) {
   return text.split(/_(\w)/).map((part, index) => (index % 2 ? element("sub", {}, part) : part));
 }
