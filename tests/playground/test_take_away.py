@@ -14,6 +14,7 @@ from attention_core.experiment import Mask
 from attention_core.export import matrices
 from playground import link, session
 from playground.pipeline import pipeline
+from playground.session import Seen
 from playground.take_away import KINDS, SECTION_KEY, UPLOAD_KEY
 from playground.texts import LANGUAGES, Texts
 from tests.playground.experiments import SETTINGS
@@ -125,7 +126,8 @@ def test_every_file_is_made_of_the_experiment_on_the_screen(monkeypatch):
 
     files = saved(monkeypatch, panel)
 
-    assert files == {kind.file_name: kind.make(edited) for kind in KINDS}
+    seen = Seen(edited, url=st.context.url or "")
+    assert files == {kind.file_name: kind.make_of(seen) for kind in KINDS}
     assert to_plain(from_json(files["attention-experiment.json"].encode())) == to_plain(edited)
     arrays = np.load(io.BytesIO(files["attention.npz"]))
     np.testing.assert_array_equal(arrays["output"], edited.trace().attention.output)
