@@ -5,6 +5,7 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -27,6 +28,7 @@ def show(t: Texts) -> None:
 def address(t: Texts) -> dict[str, Any]:
     """What the address bar shall hold; the board writes it itself, since a component is dear."""
     text = link.encode(session.experiment())
+    host = len(st.context.url or "")
     head = str(session.head() + 1) if session.head() else ""
     query = {
         "lang": t.language,
@@ -35,7 +37,8 @@ def address(t: Texts) -> dict[str, Any]:
         **session.invited().query(),
         "e": text,
     }
-    if not link.address(st.context.url or "", query):
+    said = urlencode({name: value for name, value in query.items() if value})
+    if host + len(f"?{said}") > link.BUDGET:
         query["e"] = ""
     return {"query": query, "language": t.language, "run": session.run()}
 

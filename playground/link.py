@@ -12,9 +12,7 @@ import base64
 import binascii
 import json
 import zlib
-from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 from attention_core import AttentionError, Experiment, from_plain, to_plain
 from attention_core.canvas import MATRICES
@@ -71,13 +69,6 @@ def decode(text: str) -> Experiment:
         AttentionError,
     ) as error:
         raise LinkError(str(error)) from error
-
-
-def address(url: str, query: Mapping[str, str]) -> str:
-    """The whole address of a page and what it is asked for; "" where that is over the budget."""
-    said = urlencode({name: value for name, value in query.items() if value})
-    whole = f"{url}?{said}"
-    return whole if len(whole) <= BUDGET else ""
 
 
 def _pack(numbers: dict[str, float]) -> list[Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
-from urllib.parse import urljoin
+from urllib.parse import urlencode, urljoin
 
 import streamlit as st
 
@@ -51,15 +51,22 @@ def _link(seen: Seen) -> str:
     """The experiment on the Playground; "" where no address of the app can be given away."""
     if not seen.url.startswith(("http://", "https://")):
         return ""
-    shared = {**seen.invitation, "view": ""}  # a projector is the teacher's
-    head = str(seen.head + 1) if seen.head else ""
-    query = {"lang": seen.language, "h": head, **shared, "e": link.encode(seen.experiment)}
-    return link.address(urljoin(seen.url, "."), query)
+    query = {
+        "lang": seen.language,
+        "h": str(seen.head + 1) if seen.head else "",
+        **seen.invitation,
+        "view": "",  # a projector is the teacher's
+        "e": link.encode(seen.experiment),
+    }
+    said = urlencode({name: value for name, value in query.items() if value})
+    address = f"{urljoin(seen.url, '.')}?{said}"
+    return address if len(address) <= link.BUDGET else ""
 
 
+HANDOUT = Kind("take_away.handout", _handout, "attention-handout.html", "text/html", "print")
 KINDS = [
     Kind("take_away.json", _of(to_json), "attention-experiment.json", "application/json", "save"),
-    Kind("take_away.handout", _handout, "attention-handout.html", "text/html", "print"),
+    HANDOUT,
     Kind("take_away.numpy", _of(numpy_script), "attention_numpy.py", "text/x-python", "code"),
     Kind("take_away.pytorch", _of(pytorch_script), "attention_torch.py", "text/x-python", "code"),
     Kind(
@@ -97,16 +104,21 @@ def _save(t: Texts) -> None:
     with st.container(gap=None):
         st.markdown(small(t("take_away.save")))
         for kind in KINDS:
-            st.download_button(
-                t(kind.text),
-                partial(_made, kind, session.latest()),
-                file_name=kind.file_name,
-                mime=kind.mime,
-                icon=f":material/{kind.icon}:",
-                key=kind.text,
-                on_click="ignore",
-                type="tertiary",
-            )
+            offer(t, kind, key=kind.text)
+
+
+def offer(t: Texts, kind: Kind, *, key: str) -> None:
+    """A button that saves a file of this kind."""
+    st.download_button(
+        t(kind.text),
+        partial(_made, kind, session.latest()),
+        file_name=kind.file_name,
+        mime=kind.mime,
+        icon=f":material/{kind.icon}:",
+        key=key,
+        on_click="ignore",
+        type="tertiary",
+    )
 
 
 def _made(kind: Kind, latest: Callable[[], Seen]) -> str | bytes:

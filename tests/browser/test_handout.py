@@ -14,11 +14,12 @@ from attention_core import Experiment, Mask
 from playground.narrate import narrate
 from playground.pipeline import pipeline
 from playground.session import Seen
+from playground.take_away import HANDOUT
 from playground.texts import LANGUAGES, Texts
 from tests.browser.conftest import PROJECTOR, watch_console
 from tests.browser.driver import Playground, reads_as
 from tests.playground.experiments import SETTINGS
-from tests.playground.test_handout import HOSTILE, KIND, LARGEST, named
+from tests.playground.test_handout import HOSTILE, LARGEST, named
 
 SAMPLE = [*(experiment for some in SETTINGS.values() for experiment in some[6::29]), LARGEST]
 PAPER = {"width": 703, "height": 1020}  # CSS pixels of A4 within its margins
@@ -32,8 +33,10 @@ class Handout(Playground):
         self.folder = folder
 
     def hand_out(self, experiment: Experiment, language: str = "en", head: int = 0, url: str = ""):
-        file = self.folder / KIND.file_name
-        file.write_text(KIND.make_of(Seen(experiment, language, head, {}, url)), encoding="utf-8")
+        file = self.folder / HANDOUT.file_name
+        file.write_text(
+            HANDOUT.make_of(Seen(experiment, language, head, {}, url)), encoding="utf-8"
+        )
         self.page.goto(file.as_uri())
         self.settle()
         return self

@@ -1,6 +1,7 @@
 """The files of a learner: made of what the screen shows, drawn when asked for, opened with care."""
 
 import io
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -147,6 +148,29 @@ def test_a_file_is_made_without_asking_the_session(monkeypatch):
 
     assert all(make() for make in makers)
     assert len(makers) == len(KINDS)
+
+
+def test_a_file_is_of_what_is_seen_when_it_is_asked_for():
+    def script():
+        import streamlit as st
+
+        from attention_core import Experiment
+        from playground import session
+
+        session.start()
+        latest = session.latest()  # when the button was drawn
+        session.apply(lambda _: Experiment.from_preset("random").resized(n_heads=3))
+        session.speak("zh")
+        session.show_head(2)
+        three = latest()
+        session.apply(lambda e: e.resized(n_heads=2))
+        two = latest()
+        st.json([three.language, three.head, three.experiment.n_heads, two.head])
+
+    test = AppTest.from_function(script).run()
+
+    assert not test.exception
+    assert json.loads(test.json[0].value) == ["zh", 2, 3, 1]
 
 
 @pytest.mark.parametrize("encoding", SETTINGS)

@@ -8,7 +8,7 @@
 
 import { element, nameOf, resize, sizeOf, update } from "./element.js";
 import { explain } from "./graph.js";
-import { opened } from "./opened.js";
+import { OPENED, opened } from "./opened.js";
 import { looksOf, withSubscripts } from "./sheet.js";
 
 /** @typedef {import("./board.js").Board} Board */
@@ -16,8 +16,8 @@ import { looksOf, withSubscripts } from "./sheet.js";
 
 const MOST_COLUMNS = 12; // of a table that fits across a sheet of paper
 const FEW = 4; // lines that stand below each other
-const SHORT = 34; // letters of a line, so that three stand side by side where there are more
-const MIDDLE = 52; // or two
+const SHORT = 23; // letters of a line, so that three stand side by side where there are more
+const MIDDLE = 41; // or two
 
 export class Steps {
   /** @param {HTMLElement} root @param {Board} board @param {(key: string, values?: object) => string} tell */
@@ -55,7 +55,7 @@ export class Steps {
     this.ofHead.hidden = count === 1;
     update(this.ofHead, tell("of_head", { count, number: data.head + 1 }));
     this.matrices = new Map(board.matrices);
-    if (data.softmax) this.matrices.set("softmax", opened(data, row, say));
+    if (data.softmax) this.matrices.set(OPENED, opened(data, row, say));
     resize(this.built, data.stages.length, this.stages, newStage);
     data.stages.forEach((stage, index) => this.showStage(stage, index, row));
   }
@@ -117,9 +117,10 @@ export class Steps {
   }
 
   drawStep(number, content) {
-    const { symbol, name, expression, size, about, lines, token } = content;
+    const { id, symbol, name, expression, size, about, lines, token } = content;
     const names = symbol ? [element("b", {}, ...withSubscripts(symbol)), " ", name] : [name];
-    const formula = expression ? [" = ", ...withSubscripts(expression)] : [];
+    const sign = id === OPENED ? "" : "= "; // which is told, not computed
+    const formula = expression ? [sign, ...withSubscripts(expression)] : [];
     return [
       element(
         "h4",
@@ -194,7 +195,7 @@ export class Steps {
 const SELF_EVIDENT = new Set(["given", "learned", "softmax_steps", "concat"]);
 
 /** What the board says of these is how to press them. */
-const ABOUT = { mask: "about_mask", softmax: "about_softmax" };
+const ABOUT = { mask: "about_mask", [OPENED]: "about_softmax" };
 
 function newStage() {
   const number = element("span", { class: "number" });
