@@ -147,12 +147,15 @@ def test_edits_move_everything_and_can_be_taken_back(handout: Handout):
     page.keyboard.press("Control+z")
     handout.settle()
     handout.assert_shows(edited)
+    page.keyboard.press("Control+z")
+    handout.settle()
+    handout.assert_shows(edited.with_painted([(0, 2)], False))
     handout.press("Back to the numbers as handed out")
     handout.assert_shows(experiment)
     assert len(handout.sentences()) > 2
     expect(page.locator("#edited")).to_be_hidden()
     handout.press("Undo")  # the way back can be taken back
-    handout.assert_shows(edited)
+    handout.assert_shows(edited.with_painted([(0, 2)], False))
 
 
 def test_a_number_that_is_dragged_is_one_step(handout: Handout):
