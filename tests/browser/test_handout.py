@@ -230,7 +230,7 @@ def test_what_only_the_app_can_do_is_not_offered(handout: Handout):
     for text in ("+ token", "Copy link"):
         expect(page.get_by_role("button", name=text)).to_be_hidden()
     expect(page.locator(".remove").first).to_be_hidden()
-    link = page.get_by_role("link", name="Open this experiment in the app")
+    link = page.get_by_role("link", name="Open in the app, as handed out")
     assert link.get_attribute("href").startswith(f"{url}?lang=en&e=1")
 
 
