@@ -16,7 +16,6 @@ whether it is a data frame, and loads pandas and pyarrow in order to ask.
 
 import hashlib
 import json
-import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,8 @@ import streamlit as st
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
 from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
+
+from playground.modules import with_imports
 
 _PACKAGE = "playground"
 _ASSETS = "assets"
@@ -56,8 +57,6 @@ export default (component) => {{
 }};
 """
 
-_IMPORT = re.compile(r'^(?:import|export)\b[^;]*?\bfrom "\./([^"]+)";', re.MULTILINE)
-
 
 class Component:
     """The component whose files are in `folder`/assets: `name`.js, and `name`.css if styled."""
@@ -69,7 +68,7 @@ class Component:
         self._config = ComponentConfig(f"{name}-{digest[:8]}", _ASSETS)
         self._full_name = f"{_PACKAGE}.{self._config.name}"
         self._html = html
-        scripts = json.dumps(_with_imports(folder / _ASSETS, f"{name}.js"))
+        scripts = json.dumps(with_imports(folder / _ASSETS, f"{name}.js"))
         self._js = _LOADER.format(component=self._full_name, scripts=scripts)
         self._css = f"{name}.css" if is_styled else None
 
@@ -87,14 +86,3 @@ class Component:
         if manager.get_component_asset_root(self._full_name) is None:
             manifest = ComponentManifest(_PACKAGE, "1", [self._config])
             manager.register_from_manifest(manifest, self._folder)
-
-
-def _with_imports(folder: Path, script: str) -> list[str]:
-    """A script and all that it needs before it can run, each once."""
-    found = [script]
-    for name in found:  # grows meanwhile
-        text = (folder / name).read_text(encoding="utf-8")
-        for other in _IMPORT.findall(text):
-            if other not in found:
-                found.append(other)
-    return found

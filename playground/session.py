@@ -10,7 +10,8 @@ import logging
 import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 import streamlit as st
@@ -41,6 +42,21 @@ _MOST_SETTINGS, _MOST_LETTERS = 40, 200  # of a lesson in a link, and of one tha
 _MOST_LISTED = 144  # rows, numbers of a row, or cells of the mask in one edit
 
 _log = logging.getLogger(__name__)
+
+
+class Seen(NamedTuple):
+    """What a learner sees, for a file that is made without asking the session."""
+
+    experiment: Experiment
+    language: Language = "en"
+    head_chosen: int = 0  # the experiment may have fewer by now
+    invitation: Mapping[str, str] = MappingProxyType({})  # its part of an address
+    url: str = ""  # of the page, "" where that is not known
+
+    @property
+    def head(self) -> int:
+        """Which head the board follows, from 0."""
+        return min(self.head_chosen, self.experiment.n_heads - 1)
 
 
 def start() -> None:
@@ -135,10 +151,12 @@ def offers(control: str) -> bool:
     return shown is None or control in shown
 
 
-def latest() -> Callable[[], Experiment]:
-    """Gives the experiment as it is when it is called, whoever calls it."""
-    work = _work()
-    return lambda: _built(work["text"])
+def latest() -> Callable[[], Seen]:
+    """Gives what is seen when it is called, whoever calls it."""
+    work, url = _work(), st.context.url or ""
+    return lambda: Seen(
+        _built(work["text"]), work["language"], int(work["head"]), work["invitation"], url
+    )
 
 
 def apply(change: Callable[[Experiment], Experiment], *, moves_cells: bool = False) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
+from urllib.parse import urlencode, urljoin
 
 import streamlit as st
 
@@ -10,7 +11,9 @@ from attention_core import AttentionError, Experiment
 from attention_core.document import from_json, to_json
 from attention_core.export import csv_archive, npz
 from attention_core.program import notebook, numpy_script, pytorch_script
-from playground import session
+from playground import handout, link, session
+from playground.board.board import board_data
+from playground.session import Seen
 from playground.texts import Texts, small
 
 SECTION_KEY, UPLOAD_KEY = "take_away", "file"  # of the widgets
@@ -21,19 +24,56 @@ class Kind(NamedTuple):
     """A kind of file: its label, what makes it, and how a browser takes it."""
 
     text: str
-    make: Callable[[Experiment], str | bytes]
+    make_of: Callable[[Seen], str | bytes]
     file_name: str
     mime: str
     icon: str
 
+    def make(self, experiment: Experiment) -> str | bytes:
+        """The file of an experiment, seen by nobody yet."""
+        return self.make_of(Seen(experiment))
 
+
+def _of(make: Callable[[Experiment], str | bytes]) -> Callable[[Seen], str | bytes]:
+    """A file of the numbers alone, whatever language and head are shown."""
+    return lambda seen: make(seen.experiment)
+
+
+def _handout(seen: Seen) -> str:
+    """All heads as the board shows them, and the way back to the app where there is one."""
+    t, trace = Texts(seen.language), seen.experiment.trace()
+    heads = range(seen.experiment.n_heads)
+    boards = [board_data(t, seen.experiment, trace, head) for head in heads]
+    return handout.page(t, seen.experiment, trace, boards, seen.head, _link(seen))
+
+
+def _link(seen: Seen) -> str:
+    """The experiment on the Playground; "" where no address of the app can be given away."""
+    if not seen.url.startswith(("http://", "https://")):
+        return ""
+    query = {
+        "lang": seen.language,
+        "h": str(seen.head + 1) if seen.head else "",
+        **seen.invitation,
+        "view": "",  # a projector is the teacher's
+        "e": link.encode(seen.experiment),
+    }
+    said = urlencode({name: value for name, value in query.items() if value})
+    address = f"{urljoin(seen.url, '.')}?{said}"
+    return address if len(address) <= link.BUDGET else ""
+
+
+HANDOUT = Kind("take_away.handout", _handout, "attention-handout.html", "text/html", "print")
 KINDS = [
-    Kind("take_away.json", to_json, "attention-experiment.json", "application/json", "save"),
-    Kind("take_away.numpy", numpy_script, "attention_numpy.py", "text/x-python", "code"),
-    Kind("take_away.pytorch", pytorch_script, "attention_torch.py", "text/x-python", "code"),
-    Kind("take_away.notebook", notebook, "attention.ipynb", "application/x-ipynb+json", "book"),
-    Kind("take_away.csv", csv_archive, "attention-csv.zip", "application/zip", "table"),
-    Kind("take_away.npz", npz, "attention.npz", "application/octet-stream", "deployed_code"),
+    Kind("take_away.json", _of(to_json), "attention-experiment.json", "application/json", "save"),
+    HANDOUT,
+    Kind("take_away.numpy", _of(numpy_script), "attention_numpy.py", "text/x-python", "code"),
+    Kind("take_away.pytorch", _of(pytorch_script), "attention_torch.py", "text/x-python", "code"),
+    Kind(
+        "take_away.notebook", _of(notebook), "attention.ipynb", "application/x-ipynb+json", "book"
+    ),
+    Kind("take_away.csv", _of(csv_archive), "attention-csv.zip", "application/zip", "table"),
+    Kind("take_away.npz", _of(npz), "attention.npz", "application/octet-stream", "deployed_code"),
 ]
 
 
@@ -64,21 +104,26 @@ def _save(t: Texts) -> None:
     with st.container(gap=None):
         st.markdown(small(t("take_away.save")))
         for kind in KINDS:
-            st.download_button(
-                t(kind.text),
-                partial(_made, kind, session.latest()),
-                file_name=kind.file_name,
-                mime=kind.mime,
-                icon=f":material/{kind.icon}:",
-                key=kind.text,
-                on_click="ignore",
-                type="tertiary",
-            )
+            offer(t, kind, key=kind.text)
 
 
-def _made(kind: Kind, latest: Callable[[], Experiment]) -> str | bytes:
-    """The file of the experiment as the session has it, which the board may have changed since."""
-    return kind.make(latest())
+def offer(t: Texts, kind: Kind, *, key: str) -> None:
+    """A button that saves a file of this kind."""
+    st.download_button(
+        t(kind.text),
+        partial(_made, kind, session.latest()),
+        file_name=kind.file_name,
+        mime=kind.mime,
+        icon=f":material/{kind.icon}:",
+        key=key,
+        on_click="ignore",
+        type="tertiary",
+    )
+
+
+def _made(kind: Kind, latest: Callable[[], Seen]) -> str | bytes:
+    """The file of what the session shows by then, which the board may have changed since."""
+    return kind.make_of(latest())
 
 
 def _open() -> None:

@@ -19,6 +19,7 @@ SCREEN = ("streamlit", "plotly", "pandas", "playground", "pages", "app")
 WITHOUT_STREAMLIT = (
     *("catalog.py", "texts.py", "narrate.py", "figures.py", "formula.py", "link.py", "sentence.py"),
     *("admission.py", "charts.py", "exhibit.py", "invitation.py", "pipeline.py", "lessons"),
+    *("handout.py", "mathml.py", "modules.py"),
 )
 
 

@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from attention_core import Experiment, to_plain
+from playground.session import Seen
 from playground.take_away import KINDS, SECTION_KEY
 from playground.texts import Texts
 from tests.browser.driver import Playground
@@ -44,7 +45,8 @@ def test_the_keyboard_saves_every_kind_of_file_of_what_the_board_shows(playgroun
         saved[download.value.suggested_filename] = download.value.path().read_bytes()
 
     assert shown.X[0, 1] == 1 / 3
-    expected = {kind.file_name: kind.make(shown) for kind in KINDS}
+    seen = Seen(shown, url=f"{playground.url}/")
+    expected = {kind.file_name: kind.make_of(seen) for kind in KINDS}
     assert saved == {
         name: made.encode() if isinstance(made, str) else made for name, made in expected.items()
     }

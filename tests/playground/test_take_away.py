@@ -1,6 +1,7 @@
 """The files of a learner: made of what the screen shows, drawn when asked for, opened with care."""
 
 import io
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from attention_core.experiment import Mask
 from attention_core.export import matrices
 from playground import link, session
 from playground.pipeline import pipeline
+from playground.session import Seen
 from playground.take_away import KINDS, SECTION_KEY, UPLOAD_KEY
 from playground.texts import LANGUAGES, Texts
 from tests.playground.experiments import SETTINGS
@@ -125,7 +127,8 @@ def test_every_file_is_made_of_the_experiment_on_the_screen(monkeypatch):
 
     files = saved(monkeypatch, panel)
 
-    assert files == {kind.file_name: kind.make(edited) for kind in KINDS}
+    seen = Seen(edited, url=st.context.url or "")
+    assert files == {kind.file_name: kind.make_of(seen) for kind in KINDS}
     assert to_plain(from_json(files["attention-experiment.json"].encode())) == to_plain(edited)
     arrays = np.load(io.BytesIO(files["attention.npz"]))
     np.testing.assert_array_equal(arrays["output"], edited.trace().attention.output)
@@ -145,6 +148,29 @@ def test_a_file_is_made_without_asking_the_session(monkeypatch):
 
     assert all(make() for make in makers)
     assert len(makers) == len(KINDS)
+
+
+def test_a_file_is_of_what_is_seen_when_it_is_asked_for():
+    def script():
+        import streamlit as st
+
+        from attention_core import Experiment
+        from playground import session
+
+        session.start()
+        latest = session.latest()  # when the button was drawn
+        session.apply(lambda _: Experiment.from_preset("random").resized(n_heads=3))
+        session.speak("zh")
+        session.show_head(2)
+        three = latest()
+        session.apply(lambda e: e.resized(n_heads=2))
+        two = latest()
+        st.json([three.language, three.head, three.experiment.n_heads, two.head])
+
+    test = AppTest.from_function(script).run()
+
+    assert not test.exception
+    assert json.loads(test.json[0].value) == ["zh", 2, 3, 1]
 
 
 @pytest.mark.parametrize("encoding", SETTINGS)

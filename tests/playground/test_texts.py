@@ -268,6 +268,13 @@ def keys_in_scripts():
     return plain | built | worded()
 
 
+def keys_told():
+    """What the hand-out says beside the board."""
+    return {f"handout.{key}" for key in re.findall(r'\btell\("(\w+)"', scripts())} | {
+        f"handout.{key}" for key in re.findall(r'"(about_\w+)"', scripts())
+    }
+
+
 def test_the_reader_finds_every_form_of_key():
     source = (
         't("a.b")\nt(f"a.{x}.c", n=1)\nt.get(f"d.{x}", "e")\n'
@@ -321,12 +328,19 @@ def test_every_text_that_the_board_says_exists(language):
     assert len(said) > 20
 
 
+@every_language
+def test_every_text_that_a_hand_out_says_exists(language):
+    assert keys_told() - {f"handout.{key}" for key in Texts(language).group("handout")} == set()
+    assert len(keys_told()) > 10
+
+
 def test_no_text_is_left_over():
     built = {key.format(name) for key, names in expansions().items() for name in names}
     features = {f"feature.{name}" for name in Texts("en").group("feature")}
     said = {f"board.{name}" for name in keys_in_scripts()}
 
-    assert set(all_texts("en")) - keys_in_code() - built - features - said == set()
+    spoken = built | features | said | keys_told()
+    assert set(all_texts("en")) - keys_in_code() - spoken == set()
 
 
 def test_every_feature_of_a_preset_has_a_name():

@@ -752,7 +752,8 @@ export class Board {
       try {
         await this.settled();
         const { boardSvg, download, svgToPng } = await import("./picture.js"); // seldom asked for
-        const svg = boardSvg(this.root, this.say("picture_title"), window.location.href);
+        const { link = window.location.href } = this.received; // a hand-out lies in a folder
+        const svg = boardSvg(this.root, this.say("picture_title"), link);
         const isSvg = kind === "svg";
         const blob = isSvg ? new Blob([svg], { type: "image/svg+xml" }) : await svgToPng(svg, 2);
         download(blob, `attention.${kind}`);

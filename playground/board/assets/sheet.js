@@ -170,18 +170,12 @@ export class Sheet {
 
   paintCells(matrix, { palette, theme, changes, editing }) {
     this.paintLegend(matrix);
-    const known = matrix.values.flat().filter(isNumber);
-    const reach = matrix.reach ?? Math.max(0, ...known.map(Math.abs));
-    const write = writing(matrix);
     const before = changes.get(matrix.id);
+    const looks = looksOf(matrix, palette, theme);
     matrix.values.forEach((values, row) => {
       values.forEach((value, column) => {
         const cell = this.rows[row].cells[column];
-        const shade =
-          !isNumber(value) || matrix.scale === "plain"
-            ? NO_SHADE
-            : cellShade(value, matrix.scale, reach, palette, theme);
-        const text = write(value, row);
+        const { text, shade } = looks[row][column];
         cell.paint(text, shade, value === null, before?.[row][column] !== undefined);
         cell.mark(Boolean(matrix.marked?.[row][column]), typeof value === "string");
         if (cell.input && cell.node !== editing && cell.input.value !== text) {
@@ -232,6 +226,28 @@ export class Sheet {
     const row = this.matrix.rows === "tokens" ? token : (this.places?.indexOf(token) ?? null);
     this.rows.forEach((each, index) => each.node.classList.toggle("followed", index === row));
   }
+}
+
+/**
+ * What each cell of a matrix shows: its text, and its colours.
+ *
+ * @param {Matrix} matrix
+ * @param {Scene["palette"]} palette
+ * @param {Scene["theme"]} theme
+ * @returns {{text: string, shade: import("./colour.js").Shade}[][]}
+ */
+export function looksOf(matrix, palette, theme) {
+  const { values, scale } = matrix;
+  const known = values.flat().filter(isNumber);
+  const reach = matrix.reach ?? Math.max(0, ...known.map(Math.abs));
+  const write = writing(matrix);
+  return values.map((cells, row) =>
+    cells.map((value) => {
+      const isPlain = !isNumber(value) || scale === "plain";
+      const shade = isPlain ? NO_SHADE : cellShade(value, scale, reach, palette, theme);
+      return { text: write(value, row), shade };
+    }),
+  );
 }
 
 /** What must be equal for a sheet to serve another matrix. @param {Matrix} matrix */
