@@ -13,6 +13,8 @@ import { decimalsFor, formatCell, formatNumber, formatScore } from "./number.js"
 /** @typedef {import("./view.js").Matrix} Matrix */
 /** @typedef {import("./view.js").Scene} Scene */
 
+const WIDE = 6; // columns; the names of more have no room beside each other on a phone
+
 export class Sheet {
   /** @param {Matrix} matrix */
   constructor(matrix) {
@@ -32,7 +34,7 @@ export class Sheet {
     );
     this.node = element(
       "div",
-      { class: "card", "data-matrix": matrix.id, "data-editable": matrix.editable },
+      { class: "card", "data-matrix": matrix.id, "data-editable": matrix.editable, "data-paintable": matrix.paintable },
       this.caption.node,
       element("div", { class: "scroll" }, this.table),
     );
@@ -62,6 +64,7 @@ export class Sheet {
     resize(this.columnNames, columns, this.head, () => ({
       node: element("th", { role: "columnheader" }),
     }));
+    this.node.classList.toggle("wide", columns > WIDE);
     this.node.style.setProperty("--columns", String(columns));
     this.node.style.setProperty("--rows", String(rows));
     this.caption.shape.textContent = size;
