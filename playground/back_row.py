@@ -31,7 +31,9 @@ def panel(t: Texts) -> None:
             help=t("figure.hint"),
         )
         figure = figures.heatmaps(
-            _panels(t, experiment, experiment.trace(), session.head()), shell.theme()
+            _panels(t, experiment, experiment.trace(), session.head()),
+            shell.theme(),
+            is_narrow=shell.is_phone(),
         )
         config = figures.config(chosen)
         st.plotly_chart(figure, key="figure", theme=None, config=config, alt=t("figure.alt"))

@@ -22,6 +22,7 @@ _HEIGHT = 260  # pixels of a panel
 _FRAME = 110  # pixels around its plot: title, ticks, title of the axis
 _GAP = 0.1  # between panels, as a share of the width
 _LEGEND = 40  # pixels
+_BUTTONS = 30  # pixels of Plotly's own, above a legend that is as wide as the screen
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -105,6 +106,26 @@ def figure(panels: Sequence[Panel], theme: Theme, *, n_columns: int = 2) -> Figu
         layout["legend"] = {"orientation": "h", "bgcolor": CLEAR, **place}
         layout["legend"]["y"] = 1 + 34 / (n_rows * (_HEIGHT + _FRAME))
     return {"data": data, "layout": layout}
+
+
+def stacked(drawn: Figure) -> Figure:
+    """The same panels below each other, for a screen that has no room beside them: a phone's."""
+    layout = dict(drawn["layout"])
+    starts = [axis["domain"][0] for name, axis in layout.items() if name.startswith("xaxis")]
+    n_panels, n_rows = len(starts), starts.count(0)
+    layout["annotations"] = [*layout["annotations"]]
+    for index, title in enumerate(layout["annotations"][:n_panels]):
+        axes = "" if index == 0 else str(index + 1)
+        across, down = _place(index, n_panels, 1)
+        layout[f"xaxis{axes}"] = layout[f"xaxis{axes}"] | {"domain": across}
+        layout[f"yaxis{axes}"] = layout[f"yaxis{axes}"] | {"domain": down}
+        layout["annotations"][index] = title | {"x": across[0], "y": down[1]}
+    layout["height"] += (n_panels - n_rows) * (_HEIGHT + _FRAME) + _BUTTONS
+    layout["margin"] = layout["margin"] | {"t": layout["margin"]["t"] + _BUTTONS}
+    if "legend" in layout:  # as far above the plots as before, though they are higher now
+        above = (layout["legend"]["y"] - 1) * n_rows / n_panels
+        layout["legend"] = layout["legend"] | {"y": 1 + above}
+    return {**drawn, "layout": layout}
 
 
 def _place(index: int, n_rows: int, n_columns: int) -> tuple[list[float], list[float]]:

@@ -24,7 +24,9 @@ _WIDE = 6  # columns; more are unreadable in half the width
 _ROW = 44  # pixels
 _FRAME = 170  # pixels around the rows of a panel: title, labels, axis title
 _GAP = 0.06  # between panels, as a share of the width
-_STACK_GAP = 0.13  # and of the height
+_STACK_GAP = 140  # pixels between panels below each other: ticks, axis title, title
+_ABOVE, _BELOW = 50, 10  # pixels of margin
+_BUTTONS = 30  # pixels of Plotly's own, where they would lie over the title
 _CHART_FRAME = 130  # pixels around the rows of a chart
 _CHART_ROW = 36
 _LEAST_CHART = 200
@@ -59,15 +61,24 @@ def config(image_format: ImageFormat = "png") -> dict[str, Any]:
     }
 
 
-def heatmaps(panels: Sequence[Panel], theme: Theme) -> Figure:
-    """Heatmaps with their numbers in the cells: side by side, or below each other if wide."""
-    are_stacked = any(len(panel.columns) > _WIDE for panel in panels)
+def heatmaps(panels: Sequence[Panel], theme: Theme, *, is_narrow: bool = False) -> Figure:
+    """Heatmaps with their numbers in the cells: side by side, or below each other if wide.
+
+    Args:
+        panels: The heatmaps.
+        theme: Whose colours.
+        is_narrow: Whether the screen has no room for two of them, nor for numbers in many columns:
+            these are read where one points.
+    """
+    are_stacked = is_narrow or any(len(panel.columns) > _WIDE for panel in panels)
     heights = [_ROW * len(panel.rows) for panel in panels]
     height = _FRAME * (len(panels) if are_stacked else 1)
     height += sum(heights) if are_stacked else max(heights)
+    above = _ABOVE + (_BUTTONS if is_narrow else 0)
+    gap = _STACK_GAP / (height - above - _BELOW) if are_stacked else _GAP
     layout: dict[str, Any] = {
         "height": height,
-        "margin": {"l": 10, "r": 10, "t": 50, "b": 10},
+        "margin": {"l": 10, "r": 10, "t": above, "b": _BELOW},
         "annotations": [],
         "font": {"size": 16, "color": INK[theme], "family": FONT},
         "paper_bgcolor": CLEAR,
@@ -78,9 +89,11 @@ def heatmaps(panels: Sequence[Panel], theme: Theme) -> Figure:
     light: list[dict[str, Any]] = []  # drawn over all else
     for index, panel in enumerate(panels):
         axes = "" if index == 0 else str(index + 1)
-        across, down = _domains(index, len(panels), are_stacked)
+        across, down = _domains(index, len(panels), gap, are_stacked=are_stacked)
         shares_rows = not are_stacked and index > 0 and panel.rows == panels[index - 1].rows
         for traces, trace in zip((data, light), _heatmap(panel, axes, theme), strict=True):
+            if is_narrow and len(panel.columns) > _WIDE:
+                del trace["texttemplate"]  # Plotly would write the numbers too small to be read
             traces.append(trace)
         layout["annotations"].append(_title(panel.title, sum(across) / 2, down[1]))
         layout[f"xaxis{axes}"] = {
@@ -219,9 +232,10 @@ def _names(chart: Curves, colours: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _domains(index: int, n_panels: int, are_stacked: bool) -> tuple[list[float], list[float]]:
+def _domains(
+    index: int, n_panels: int, gap: float, *, are_stacked: bool
+) -> tuple[list[float], list[float]]:
     """Which part of the figure a panel takes, from left to right and from bottom to top."""
-    gap = _STACK_GAP if are_stacked else _GAP
     size = (1 - gap * (n_panels - 1)) / n_panels
     place = n_panels - 1 - index if are_stacked else index  # plotly counts from the bottom
     start = place * (size + gap)

@@ -19,6 +19,7 @@ from playground import (
     address_bar,
     board,
     catalog,
+    charts,
     controls,
     figures,
     parts,
@@ -124,7 +125,8 @@ def plot(key: str, figure: Figure, alt: str) -> None:
         figure: From `charts.figure`.
         alt: What it shows, for those who do not see it.
     """
-    st.plotly_chart(figure, key=key, theme=None, config=figures.config(), alt=alt)
+    shown = charts.stacked(figure) if shell.is_phone() else figure
+    st.plotly_chart(shown, key=key, theme=None, config=figures.config(), alt=alt)
 
 
 def found(t: Texts, *sentences: str, is_list: bool = False, is_changing: bool = False) -> None:

@@ -37,6 +37,7 @@ _MANY_MODULES = 200  # the app has some 900, PyTorch and its optimizers 1,600 mo
 
 _ROUTED, _FAULTY = "is_routed", "faulty"
 _ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
+_PHONE = Path(__file__).with_name("phone.css")
 _log = logging.getLogger(__name__)
 
 delivery.mend()
@@ -151,6 +152,7 @@ def _navigation(t: Texts, *, is_shown: bool = True) -> StreamlitPage:
         layout="wide",
         initial_sidebar_state="collapsed" if is_shown and _is_projected() else "auto",
     )
+    st.html(_PHONE)
     sections: dict[str, list[StreamlitPage]] = {}
     for lesson in catalog.LESSONS:
         page = st.Page(
@@ -329,6 +331,11 @@ def phrase(t: Texts, error: str, fields: dict[str, object]) -> str:
         return escaped(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…")
 
     return t(f"error.{error}", **{name: word(name, value) for name, value in fields.items()})
+
+
+def is_phone() -> bool:
+    """Whether the browser says that it is a phone's: by the word that all of them agree on."""
+    return "Mobi" in (st.context.headers.get("User-Agent") or "")
 
 
 def theme() -> Theme:

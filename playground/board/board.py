@@ -76,6 +76,7 @@ def board_data(
 def exhibit_data(t: Texts, exhibit: Exhibit) -> dict[str, Any]:
     """All that the board of a lesson shows, as JSON-ready data."""
     is_yours = any(matrix.is_editable for matrix in exhibit.matrices)
+    hints = {"hint": t("exhibit.hint"), "hint_touch": t("exhibit.hint_touch")}
     return {
         **_laid_out(t, exhibit.stages, exhibit.matrices, 0),
         "of": exhibit.of,
@@ -85,7 +86,7 @@ def exhibit_data(t: Texts, exhibit: Exhibit) -> dict[str, Any]:
         "sentences": [],
         "axes": {axis: list(labels) for axis, labels in exhibit.axes.items()},
         "places": {axis: list(tokens) for axis, tokens in exhibit.places.items()},
-        "texts": t.group("board") | ({} if is_yours else {"hint": t("exhibit.hint")}),
+        "texts": t.group("board") | ({} if is_yours else hints),
     }
 
 

@@ -13,7 +13,7 @@ from playground.catalog import LESSONS
 from playground.texts import Texts
 from tests.browser.conftest import Server, watch_console
 from tests.browser.driver import Playground
-from tests.browser.test_robust import SIZES, fit, serious, sideways
+from tests.browser.test_robust import SIZES, cramped, fit, serious, sideways
 
 STEPS = {lesson.id: lesson.steps for lesson in LESSONS if lesson.steps}
 LOOKS = [("en", "light"), ("zh", "dark")]
@@ -56,6 +56,7 @@ def test_every_step_is_legible_and_fits_every_screen(tab: Playground, lesson: st
         for size in SIZES:
             fit(page, size)
             assert sideways(page) == 0, (step, size)
+        assert cramped(page) == [], step
         fit(page, SIZES[0])
 
 

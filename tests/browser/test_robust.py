@@ -220,6 +220,11 @@ def sideways(page: Page) -> int:
     return page.evaluate(_SIDEWAYS)
 
 
+def cramped(page: Page) -> list[str]:
+    """What a finger or an eye would miss on a phone; none of it can be scrolled to."""
+    return page.evaluate(_CRAMPED)
+
+
 # --- damaged links
 
 DAMAGED = {
@@ -308,6 +313,7 @@ def test_no_screen_scrolls_sideways_with_all_sections_open(tab: Playground, lang
             fit(page, size)
             assert sideways(page) == 0, (experiment.preset, size)
             assert page.evaluate(_CUT_OFF) == []
+        assert cramped(page) == [], experiment.preset
 
 
 def unfold_all(tab: Playground) -> None:
@@ -388,6 +394,63 @@ _CUT_OFF = f"""() => {{
   return captions.filter((node) => node.scrollWidth > node.clientWidth + 1)
     .map((node) => node.textContent);
 }}"""
+
+# On a phone: what ends beyond the screen where nothing scrolls, or scrolls without a sign of it;
+# of our own, what is too small to be touched (WCAG 2.2, 2.5.8) or read, and numbers that are cut.
+# Cells are touched one beside the other, as each is reached by keyboard as well.
+_CRAMPED = """() => {
+  const [TOUCH, TEXT, AIR] = [24, 11, 2]; // pixels
+  const found = new Set();
+  const parentOf = (node) => node.parentElement ?? node.getRootNode().host ?? null;
+  const some = (node, is) => {
+    let each = node;
+    while (each && !is(each, getComputedStyle(each))) each = parentOf(each);
+    return Boolean(each);
+  };
+  const scrolls = (_, style) => /auto|scroll/.test(style.overflowX);
+  const isClipped = (_, style) => style.clipPath.startsWith("inset") || style.opacity === "0";
+  const measure = new OffscreenCanvas(1, 1).getContext("2d");
+  const widthOf = (text, node) => {
+    const { fontWeight, fontSize, fontFamily } = getComputedStyle(node);
+    measure.font = `${fontWeight} ${fontSize} ${fontFamily}`; // `font` is "" with tabular figures
+    return measure.measureText(text).width;
+  };
+  const look = (node, main) => {
+    const box = node.getBoundingClientRect();
+    if (box.width === 0 || box.height === 0) return;
+    const name = `${node.tagName} ${node.getAttribute("class")} ${node.textContent.slice(0, 20)}`;
+    const isOut = box.right > innerWidth + 1 || box.left < -1;
+    const isOurs = node.getRootNode() instanceof ShadowRoot;
+    if (isOut && !some(parentOf(node), (each, style) => each !== main && scrolls(each, style))) {
+      if (!some(node, isClipped)) found.add(`beyond the screen: ${name}`);
+    }
+    if (node.matches("[data-testid=stButtonGroup] > div") && node.scrollWidth > node.clientWidth) {
+      found.add(`options out of sight: ${name}`);
+    }
+    if (!isOurs) return;
+    const size = Math.min(box.width, box.height);
+    const font = parseFloat(getComputedStyle(node).fontSize);
+    const isButton = node.matches("button, a");
+    if (isButton && size < TOUCH - 0.1) found.add(`too small to be touched: ${name}`);
+    if (font === 0 || node.matches("sub, sup")) return;
+    const isWritten = [...node.childNodes].some((each) => each instanceof Text && each.data.trim());
+    if (isWritten && font < TEXT) found.add(`too small to be read: ${name}`);
+    const cell = node.closest("[role=gridcell]");
+    const text = node.value ?? node.textContent;
+    if (cell && widthOf(text, node) > box.width - AIR) found.add(`no room for: ${text}`);
+  };
+  const walk = (root, main) => {
+    for (const node of root.children) {
+      if (node.matches("style, script, .katex, svg *")) continue;
+      look(node, main);
+      if (node.shadowRoot) walk(node.shadowRoot, main);
+      walk(node, main);
+    }
+  };
+  const main = document.querySelector("[data-testid=stMain]");
+  walk(main, main);
+  return [...found];
+}"""
 
 _READ_TOKENS = f"""() => {{
   {_BOARD}

@@ -1,6 +1,7 @@
 """Charts show the values they are given, in one figure, texts letter by letter."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import plotly.graph_objects as go
@@ -149,3 +150,38 @@ def test_lines_stand_out_from_the_page(theme):
     for colour in palette.CATEGORICAL[theme]:
         assert contrast(luminance(channels(colour)), page) >= 3
     assert len(set(palette.CATEGORICAL[theme])) == 8
+
+
+@pytest.mark.parametrize("n_panels", [1, 2, 3, 4])
+def test_on_a_phone_panels_have_the_whole_width_and_their_own_height_below_each_other(n_panels):
+    lines = Line("a", [1], [2.0]), Line("b", [1], [3.0])
+    beside = charts.figure([chart(*lines)] * n_panels, "light")
+
+    below = charts.stacked(beside)
+
+    go.Figure(below)
+    layout, names = below["layout"], ["", "2", "3", "4"][:n_panels]
+    assert [layout[f"xaxis{name}"]["domain"] for name in names] == [[0, 1]] * n_panels
+    downs = [layout[f"yaxis{name}"]["domain"] for name in names]
+    assert all(one[0] > other[1] for one, other in pairwise(downs))
+    assert [title["y"] for title in layout["annotations"]] == [down[1] for down in downs]
+    assert [title["x"] for title in layout["annotations"]] == [0] * n_panels
+    assert plot_height(layout, "") == pytest.approx(plot_height(beside["layout"], ""), rel=0.15)
+    assert pixels_above(layout) == pytest.approx(pixels_above(beside["layout"]), rel=0.15)
+    more = layout["height"] - beside["layout"]["height"]
+    assert more >= layout["margin"]["t"] - beside["layout"]["margin"]["t"] > 0
+    assert beside == charts.figure([chart(*lines)] * n_panels, "light")  # it is not written into
+
+
+def inner(layout):
+    return layout["height"] - layout["margin"]["t"] - layout["margin"]["b"]
+
+
+def plot_height(layout, name):
+    low, high = layout[f"yaxis{name}"]["domain"]
+    return (high - low) * inner(layout)
+
+
+def pixels_above(layout):
+    """How far the legend stands above the plots."""
+    return (layout["legend"]["y"] - 1) * inner(layout)

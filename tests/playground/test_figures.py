@@ -210,6 +210,24 @@ def test_wide_panels_stand_below_each_other_the_first_on_top(n_columns, are_stac
         assert layout["xaxis"]["domain"][1] < layout["xaxis2"]["domain"][0]
 
 
+@pytest.mark.parametrize(("n_columns", "has_numbers"), [(6, True), (7, False)])
+def test_on_a_phone_panels_stand_below_each_other_and_many_columns_have_no_numbers(
+    n_columns, has_numbers
+):
+    panels = [panel(np.ones((3, n_columns)), columns=["c"] * n_columns), panel()]
+
+    figure = figures.heatmaps(panels, "light", is_narrow=True)
+
+    layout, wide = go.Figure(figure).layout, [t for t in figure["data"] if t["xaxis"] == "x"]
+    assert layout.xaxis.domain == layout.xaxis2.domain == (0, 1)
+    pixels = layout.height - layout.margin.t - layout.margin.b
+    between = (layout.yaxis.domain[0] - layout.yaxis2.domain[1]) * pixels
+    assert between == pytest.approx(140)  # for the names and titles between them
+    assert ["texttemplate" in trace for trace in wide] == [has_numbers] * 2
+    assert all("texttemplate" in trace for trace in figure["data"] if trace not in wide)
+    assert any("hovertemplate" in trace for trace in wide)
+
+
 def test_tokens_are_not_written_twice_beside_panels_of_the_same_rows():
     layout = draw(panel(), panel(), panel(rows=["x", "y", "z"]))["layout"]
 

@@ -27,6 +27,7 @@ const PATIENCE = 3_000; // ms to wait for Python before edits are sent again
 const MOST_PATIENCE = 60_000;
 const LEAVING = 3_000; // ms in which a page goes once another one was asked for
 const PACE = 140; // ms between two questions to Python while dragging: each answer costs frames
+const touch = matchMedia("(pointer: coarse)"); // a finger, which cannot point at a number
 const CALM = 150; // ms without a painting before screen readers are told the numbers
 
 /** @typedef {{id: string, row: number, column: number}} Place */
@@ -340,7 +341,7 @@ export class Board {
     } else if (cell) {
       this.view.light(cell, this.explanation(cell), this.heading(cell));
     } else {
-      this.view.light(null, null, this.say("hint"));
+      this.view.light(null, null, this.say(touch.matches ? "hint_touch" : "hint"));
     }
     if (inFocus) update(focus, null, { "aria-describedby": "explanation" });
   }

@@ -14,6 +14,7 @@ import { decimalsFor, formatCell, formatScore } from "./number.js";
 /** @typedef {import("./view.js").Scene} Scene */
 
 const TRACK_GAP = 2; // pixels, as in the style sheet
+const WIDE = 6; // columns; the names of more have no room beside each other on a phone
 
 export class Sheet {
   /** @param {Matrix} matrix */
@@ -34,7 +35,7 @@ export class Sheet {
     );
     this.node = element(
       "div",
-      { class: "card", "data-matrix": matrix.id, "data-editable": matrix.editable },
+      { class: "card", "data-matrix": matrix.id, "data-editable": matrix.editable, "data-paintable": matrix.paintable },
       this.caption.node,
       element("div", { class: "scroll" }, this.table),
     );
@@ -64,6 +65,7 @@ export class Sheet {
     resize(this.columnNames, columns, this.head, () => ({
       node: element("th", { role: "columnheader" }),
     }));
+    this.node.classList.toggle("wide", columns > WIDE);
     this.node.style.setProperty("--columns", String(columns));
     this.node.style.setProperty("--rows", String(rows));
     this.caption.shape.textContent = size;
