@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -150,7 +151,7 @@ def _navigation(t: Texts, *, is_shown: bool = True) -> StreamlitPage:
         page_title=t("app.title"),
         page_icon=_ICON,
         layout="wide",
-        initial_sidebar_state="collapsed" if is_shown and _is_projected() else "auto",
+        initial_sidebar_state=_sidebar(),
     )
     st.html(_PHONE)
     sections: dict[str, list[StreamlitPage]] = {}
@@ -271,7 +272,12 @@ def _speak() -> None:
 
 
 def _is_projected() -> bool:
-    return session.invited().view == "projector"
+    return session.has_begun() and session.invited().view == "projector"
+
+
+def _sidebar() -> Literal["auto", "collapsed"]:
+    """As Streamlit has it, or folded away."""
+    return "collapsed" if _is_projected() else "auto"
 
 
 def _projector_control(t: Texts) -> None:
