@@ -21,7 +21,7 @@ from tests.browser.driver import Playground, reads_as
 from tests.playground.experiments import SETTINGS
 from tests.playground.test_handout import HOSTILE, LARGEST, named
 
-SAMPLE = [*(experiment for some in SETTINGS.values() for experiment in some[6::29]), LARGEST]
+SAMPLE = [*(experiment for some in SETTINGS.values() for experiment in some[6::41]), LARGEST]
 PAPER = {"width": 703, "height": 1020}  # CSS pixels of A4 within its margins
 
 

@@ -19,7 +19,7 @@ from playground.handout import _ASSETS, _SETTINGS
 from playground.session import Seen
 from playground.take_away import HANDOUT
 from playground.texts import LANGUAGES, Texts
-from tests.playground.experiments import every_setting, of_setting
+from tests.playground.experiments import SETTINGS, of_setting
 
 every_language = pytest.mark.parametrize("language", LANGUAGES)
 HOSTILE = (
@@ -173,7 +173,9 @@ def test_the_policy_allows_the_two_scripts_in_the_file_and_no_address():
 # --- what is in it
 
 
-@every_setting
+@pytest.mark.parametrize(
+    "experiment", [some[place] for some in SETTINGS.values() for place in (7, 70)]
+)
 def test_the_data_is_what_the_board_shows_of_every_head(experiment):
     t, trace = Texts("en"), experiment.trace()
     boards = [board_data(t, experiment, trace, head) for head in range(experiment.n_heads)]
