@@ -27,6 +27,7 @@ from playground.texts import Texts
 
 _ASSETS = Path(__file__).parent / "board" / "assets"
 _SETTINGS = Path(__file__).parents[1] / ".streamlit" / "config.toml"
+_COMMENT = re.compile(r"^[ \t]*(?:/\*[\s\S]*?\*/|//.*)\n", re.MULTILINE)  # on lines of its own
 _NEIGHBOUR = re.compile(r'(\bfrom |\bimport\()"\./')
 _PLAIN = " !$&'()*+,/:;=?@[]^`{|}~"  # what an address may hold after "data:", quotes left out
 _LANGUAGE_TAGS = {"zh": "zh-CN"}
@@ -102,7 +103,7 @@ def _import_map() -> str:
 
 def _address(source: str) -> str:
     """A module as an address that holds it, in which it calls its neighbours by their names."""
-    named = _NEIGHBOUR.sub(r'\1"board/', source)
+    named = _NEIGHBOUR.sub(r'\1"board/', _COMMENT.sub("", source))
     return "data:text/javascript;charset=utf-8," + quote(named, safe=_PLAIN)
 
 

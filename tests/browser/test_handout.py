@@ -21,7 +21,7 @@ from tests.browser.driver import Playground, reads_as
 from tests.playground.experiments import SETTINGS
 from tests.playground.test_handout import HOSTILE, LARGEST, named
 
-SAMPLE = [*(experiment for some in SETTINGS.values() for experiment in some[6::29]), LARGEST]
+SAMPLE = [*(experiment for some in SETTINGS.values() for experiment in some[6::41]), LARGEST]
 PAPER = {"width": 703, "height": 1020}  # CSS pixels of A4 within its margins
 
 
@@ -232,6 +232,27 @@ def test_what_only_the_app_can_do_is_not_offered(handout: Handout):
     expect(page.locator(".remove").first).to_be_hidden()
     link = page.get_by_role("link", name="Open in the app, as handed out")
     assert link.get_attribute("href").startswith(f"{url}?lang=en&e=1")
+
+
+def test_the_line_below_a_number_that_can_be_edited_is_seen(handout: Handout):
+    """A browser cuts off what lies below the lowest letters of an input's font."""
+    handout.hand_out(Experiment.from_preset())
+
+    room, taken = handout.input("X", 0, 0).evaluate(_UNDERLINE)
+
+    assert taken <= room
+
+
+# In parts of the size of the font: how far down letters go, and where the line ends.
+_UNDERLINE = """(input) => {
+  const style = getComputedStyle(input);
+  const size = parseFloat(style.fontSize);
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = `${style.fontSize} ${style.fontFamily}`;
+  const offset = parseFloat(style.textUnderlineOffset);
+  const thickness = parseFloat(style.textDecorationThickness);
+  return [pen.measureText("x").fontBoundingBoxDescent / size, (offset + thickness) / size];
+}"""
 
 
 def test_a_picture_of_it_names_the_app_and_no_folder(handout: Handout):

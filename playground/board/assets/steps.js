@@ -55,7 +55,7 @@ export class Steps {
     this.ofHead.hidden = count === 1;
     update(this.ofHead, tell("of_head", { count, number: data.head + 1 }));
     this.matrices = new Map(board.matrices);
-    if (data.softmax) this.matrices.set(OPENED, opened(data, row, say));
+    if (data.softmax && board.openedRow() !== row) this.matrices.set(OPENED, opened(data, row, say));
     resize(this.built, data.stages.length, this.stages, newStage);
     data.stages.forEach((stage, index) => this.showStage(stage, index, row));
   }
