@@ -160,7 +160,8 @@ def test_nothing_betrays_a_number_until_it_is_guessed(page: Page, server: Server
         assert (row, cell["text"], cell["colour"], cell["title"]) == (0, "", "", None), cell
         assert cell["label"].endswith(": ?")
         assert abs(value) == np.abs(matrices[id][row]).max()
-        assert said["arithmetic"] == "" and not said["isOpened"]
+        assert said["arithmetic"] == ""
+        assert not said["isOpened"]
         assert not [text for text in numbers_in(said["text"]) if betrays(text, value)]
 
         page.keyboard.press("PageDown")  # is held, and says why

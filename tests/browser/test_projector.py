@@ -10,7 +10,6 @@ from playground import link
 from tests.browser.conftest import Server
 from tests.browser.driver import Playground
 
-
 MEASURED = """() => {
   const board = [...document.querySelectorAll("*")]
     .map((node) => node.shadowRoot?.querySelector(".board")).find(Boolean);
@@ -73,7 +72,7 @@ def test_a_matrix_wider_and_taller_than_the_screen_scrolls_in_its_card(page: Pag
     shown = page.evaluate(MEASURED)
 
     assert shown["scrolls"] == [0, 0, 0, 0]
-    assert min(shown["cards"][:2] + [max(shown["cards"])]) >= 0 < max(shown["cards"])
+    assert max(shown["cards"]) > 0
     assert shown["smallest"] >= 18
 
 

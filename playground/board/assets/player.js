@@ -347,7 +347,14 @@ export class Player {
       return;
     }
     this.bar.focus(); // so that arrows work at once
-    if (this.data.view !== "projector") this.board.root.scrollIntoView({ block: "start" });
+    this.bringIntoView();
+  }
+
+  /** Cards are fitted to the screen: a step that reaches below it begins at the top. */
+  bringIntoView() {
+    const { root } = this.board;
+    const isBelow = root.getBoundingClientRect().bottom > window.innerHeight;
+    if (isBelow && this.data.view !== "projector") root.scrollIntoView({ block: "start" });
   }
 
   togglePredict(predicts) {
@@ -372,6 +379,7 @@ export class Player {
     this.step = { id: this.steps[index].id, index };
     store("play.step", this.step);
     this.board.repaint();
+    this.bringIntoView();
     // What had the focus may be gone, or can do nothing more.
     if (focus && (focus.disabled || !focus.isConnected || focus.closest(".card:not(.played)"))) this.bar.focus();
   }
