@@ -1,8 +1,8 @@
 """Simulated learners: they speak Streamlit's own protocol, and live in a process of their own.
 
 A learner asks for the page, opens the websocket, draws nothing but reads all of it, and moves the
-d_k slider again and again, as a browser would tell it: the value of the slider with the part that it
-stands on, then the board's word that it is painted where the board asks for it.
+d_k slider again and again, as a browser would tell it: the value of the slider with the part that
+it stands on, then the board's word that it is painted where the board asks for it.
 """
 
 import asyncio

@@ -46,9 +46,9 @@ Written by `make load`; what each line measures stands in `benchmarks/load.py`.
 - {versions}
 - load average {before} before, {after} after
 
-Learners are simulated in a process of their own, which speaks Streamlit's protocol over loopback: each
-moves the d_k slider every 5 s and waits until the board with the new numbers and the end of the run have
-come. Some of the answers are compared with the core, number by number.
+Learners are simulated in a process of their own, which speaks Streamlit's protocol over loopback:
+each moves the d_k slider every 5 s and waits until the board with the new numbers and the end of
+the run have come. Some of the answers are compared with the core, number by number.
 
 {table}
 """
