@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 # The lessons need one thread of torch, and two make tiny models much slower.
 export OMP_NUM_THREADS := 1
 
-.PHONY: run test check fix browser screenshots bench clean
+.PHONY: run test check fix browser screenshots bench load clean
 
 run: $(VENV)/app
 	$(BIN)/python -m streamlit run app.py
@@ -27,12 +27,16 @@ fix: $(VENV)/dev
 
 browser: $(VENV)/dev
 	$(BIN)/python -m tests.browser.find_chromium --install
+	$(BIN)/python -m tests.browser.proxy --install
 
 screenshots: browser
 	$(BIN)/python -m tests.browser.screenshots
 
 bench: browser
 	$(BIN)/python -m benchmarks
+
+load: browser
+	$(BIN)/python -m benchmarks.load
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,8 +1,8 @@
 """Simulated learners: they speak Streamlit's own protocol, and live in a process of their own.
 
 A learner asks for the page, opens the websocket, draws nothing but reads all of it, and moves the
-d_k slider again and again, as a browser would tell it: the value of the slider with the part that it
-stands on, then the board's word that it is painted where the board asks for it.
+d_k slider again and again, as a browser would tell it: the value of the slider with the part that
+it stands on, then the board's word that it is painted where the board asks for it.
 """
 
 import asyncio
@@ -91,10 +91,9 @@ class Learner:
     async def come_back(self) -> None:
         """The server has gone: connect again, as Streamlit's page does, and ask for all of it."""
         before = self.board
-        self.board = {}
         await self._connect()
         await self._ask("", is_back=True)
-        await self._answered(lambda: bool(self.board))
+        await self._answered(lambda: self.board is not before)
         self.report.n_returned += 1
         self.report.differs |= numbers(before) != numbers(self.board)
         await self._paint()
@@ -165,7 +164,7 @@ class Learner:
         """Ask for a run: of the part on which an input stands, or of the whole page."""
         message = BackMsg()
         state = message.rerun_script
-        state.query_string = query(self.board) if self.board else self._last_query
+        state.query_string = query(self.board) if self.board else ""
         state.page_script_hash = self.page
         if of:
             state.fragment_id = self.ids[of][1]
@@ -178,11 +177,8 @@ class Learner:
             )
         await self.socket.send(message.SerializeToString())
 
-    _last_query = ""
-
     async def _paint(self) -> None:
         """Where the board asks for it, say that it is painted, and read what else is drawn."""
-        self._last_query = query(self.board)
         for _ in range(MOST_PAINTED):
             if not self.board["is_first"]:
                 return
@@ -277,7 +273,7 @@ async def _one(plan: Class, index: int, end: float, tell: Callable[[str], None])
         tell("opened")
         await learner.live(end - time.monotonic(), plan.every)
         tell("done")
-    except LOST as error:
+    except Exception as error:  # whatever it is, this learner is lost, and is told of
         learner.report.lost = f"{type(error).__name__}: {error}"[:200]
         tell("lost")
     return learner.report
@@ -308,6 +304,7 @@ class Lesson:
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_run, args=(plan, theirs), daemon=True)
         self._process.start()
+        theirs.close()
         self.n_opened = self.n_ended = 0
 
     def __enter__(self) -> "Lesson":
