@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from playground import catalog, lesson_link, link, parts, session
+from playground import catalog, lesson_link, link, parts, session, take_away
 from playground.invitation import CONTROLS, MOST_NOTE, Invitation, View, noted
 from playground.texts import LANGUAGES, Texts, small
 
@@ -56,7 +56,8 @@ def panel(t: Texts, lesson: str) -> None:
     if section.open:
         with section:
             st.markdown(small(t("share.about")))
-            _hand_out(t, _chosen(t, lesson))
+            _give_away(t, _chosen(t, lesson))
+            take_away.offer(t, take_away.HANDOUT, key="share.handout")
 
 
 def shows() -> Any:
@@ -234,7 +235,7 @@ def _keep(key: str) -> None:
 # --- the link
 
 
-def _hand_out(t: Texts, made: Link) -> None:
+def _give_away(t: Texts, made: Link) -> None:
     """The link to copy, to try and as a picture; or what to do about one that is too long."""
     if not lesson_link.is_within_budget(made.address):
         fits = lesson_link.is_within_budget(made.without_note().address)

@@ -1,9 +1,10 @@
 """What a learner takes away as a file, and brings back."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
-from urllib.parse import urlencode, urljoin
+from urllib.parse import urljoin
 
 import streamlit as st
 
@@ -11,8 +12,9 @@ from attention_core import AttentionError, Experiment
 from attention_core.document import from_json, to_json
 from attention_core.export import csv_archive, npz
 from attention_core.program import notebook, numpy_script, pytorch_script
-from playground import handout, link, session
+from playground import handout, invitation, lesson_link, session
 from playground.board.board import board_data
+from playground.catalog import LESSONS
 from playground.session import Seen
 from playground.texts import Texts, small
 
@@ -51,16 +53,16 @@ def _link(seen: Seen) -> str:
     """The experiment on the Playground; "" where no address of the app can be given away."""
     if not seen.url.startswith(("http://", "https://")):
         return ""
-    query = {
-        "lang": seen.language,
-        "h": str(seen.head + 1) if seen.head else "",
-        **seen.invitation,
-        "view": "",  # a projector is the teacher's
-        "e": link.encode(seen.experiment),
-    }
-    said = urlencode({name: value for name, value in query.items() if value})
-    address = f"{urljoin(seen.url, '.')}?{said}"
-    return address if len(address) <= link.BUDGET else ""
+    asked = lesson_link.query(
+        seen.experiment,
+        seen.language,
+        head=seen.head,
+        invitation=replace(
+            invitation.read(seen.invitation), view=""
+        ),  # a projector is the teacher's
+    )
+    address = lesson_link.whole(urljoin(seen.url, "."), LESSONS[0].id, asked)
+    return address if lesson_link.is_within_budget(address) else ""
 
 
 HANDOUT = Kind("take_away.handout", _handout, "attention-handout.html", "text/html", "print")
