@@ -48,7 +48,13 @@ def raw(app, text, component="board"):
 
 def message(app, *edits, **other):
     """What a board sends, as a text, with other fields in it."""
-    seen = {"mount": "m", "revision": app.board["revision"], "attempt": 1, "edits": list(edits)}
+    seen = {
+        "session": app.board["session"],
+        "mount": "m",
+        "revision": app.board["revision"],
+        "attempt": 1,
+        "edits": list(edits),
+    }
     return json.dumps({"edits": seen | other})
 
 
@@ -129,14 +135,20 @@ def work_of(monkeypatch):
 
 def deliver(*edits, **other):
     """The session hears of a message, as from the board's callback."""
-    seen = {"mount": "m", "revision": session.revision(), "attempt": 1, "edits": list(edits)}
+    seen = {
+        "session": session.tag(),
+        "mount": "m",
+        "revision": session.revision(),
+        "attempt": 1,
+        "edits": list(edits),
+    }
     st.session_state[session.BOARD_KEY] = {"edits": seen | other}
     session.take_waiting()
     session.heard()
     session.order()
 
 
-@pytest.mark.parametrize("field", ["mount", "revision", "attempt", "edits"])
+@pytest.mark.parametrize("field", ["session", "mount", "revision", "attempt", "edits"])
 def test_a_message_with_an_odd_field_is_dropped_or_taken_as_it_stands(work_of, field):
     for number, value in enumerate(ODD, start=1):
         before = work_of()
