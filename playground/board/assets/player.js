@@ -444,7 +444,7 @@ const KEYS = { empty: "play_held", ambiguous: "play_ambiguous" };
 
 /** Whether arrows have nothing to do where the focus is. @param {EventTarget} focus */
 function isFree(focus) {
-  return !(focus instanceof Element) || focus.matches(".play-check") || !focus.closest(BUSY);
+  return !(focus instanceof Element) || focus.matches("input[type=checkbox]") || !focus.closest(BUSY);
 }
 
 const BUSY = [
