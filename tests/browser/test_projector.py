@@ -85,6 +85,8 @@ def test_the_switch_lays_out_and_the_button_leads_back(page: Page, server: Serve
     expect(page.locator(".player")).to_be_visible()
     expect(sidebar).to_have_attribute("data-collapsed", "true")
     assert "view=projector" in page.url
+    page.keyboard.press("ArrowRight")  # the focus is still on the switch
+    expect(page.locator(".play-count")).to_have_text("2 / 8")
     page.get_by_role("button", name="All steps").click()
     playground.settle()
     assert page.evaluate(MEASURED)["smallest"] >= 18
