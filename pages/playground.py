@@ -45,7 +45,7 @@ def equations() -> str:
 
 
 t = shell.open_page(has_board=True)
-heading = st.container(key="heading", horizontal=True, horizontal_alignment="distribute")
+heading = st.container(key="heading_of_board", horizontal=True, horizontal_alignment="distribute")
 above_board = st.container()
 with st.sidebar:
     upper, place_of_sizes, lower = st.container(), st.container(), st.container()

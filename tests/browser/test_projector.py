@@ -21,7 +21,11 @@ MEASURED = """() => {
     const holder = cell.querySelector("input") ?? cell;
     return holder.scrollWidth > holder.clientWidth || holder.scrollHeight > holder.clientHeight + 4;
   };
+  const told = board.querySelector(".explanation");
   return {
+    sentence: board.querySelector(".play-told").innerText,
+    explained: board.querySelector(".shown")?.innerText,
+    untold: told.scrollHeight - told.clientHeight,
     scrolls: [main, document.scrollingElement].flatMap((node) =>
       [node.scrollHeight - node.clientHeight, node.scrollWidth - node.clientWidth]),
     cards: cards.map((card) => Math.max(
@@ -39,6 +43,8 @@ def six(encoding: str, n_heads: int = 1) -> Experiment:
     return replace(e, encoding=encoding, mask=Mask(("causal",)))
 
 
+NOTE = "Which row will change most? Look, guess, and tell your neighbour. " * 3  # as long as can be
+
 CASES = {
     **{name: Experiment.from_preset(name) for name in PRESETS},
     "rope": six("rotary"),
@@ -49,7 +55,8 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_every_step_fits_the_screen(page: Page, server: Server, name):
     playground = Playground(page, server.url)
-    playground.open(f"/?lang=en&view=projector&e={link.encode(CASES[name])}")
+    note = f"&n={NOTE}" if name == "rope" else ""  # takes the place of the heading
+    playground.open(f"/?lang=en&view=projector&e={link.encode(CASES[name])}{note}")
     n_steps = int(page.locator(".play-count").inner_text().split("/")[1])
 
     for number in range(1, n_steps + 1):
@@ -60,6 +67,9 @@ def test_every_step_fits_the_screen(page: Page, server: Server, name):
         assert max(shown["cards"]) == 0, number
         assert shown["smallest"] >= 18, number
         assert shown["cut"] == [], number
+        assert shown["untold"] == 0, number
+        if " best: " in shown["sentence"]:  # the arithmetic is of the number that is spoken of
+            assert f" {shown['explained']}." in shown["sentence"]
         page.keyboard.press("PageDown")
 
 

@@ -11,7 +11,7 @@ import { clipped, element, update } from "./element.js";
 import { formatNumber, parseNumber, readsAs } from "./number.js";
 import { OPENED } from "./opened.js";
 import { PlayerBar } from "./player_bar.js";
-import { isPerHead, largest, sentence } from "./sentence.js";
+import { isPerHead, largest, sentence, spoken } from "./sentence.js";
 import { writing } from "./sheet.js";
 import { store, stored } from "./stored.js";
 import * as view from "./view.js";
@@ -194,7 +194,7 @@ export class Player {
     if (!this.isOn) return null;
     if (this.ask) return this.ask;
     const { matrix, row } = this;
-    const [column = 0] = largest(matrix.values[row].map((value) => value && Math.abs(value)));
+    const [column = 0] = spoken(matrix, this.operands, row);
     return { id: matrix.id, row, column };
   }
 

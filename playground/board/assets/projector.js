@@ -27,7 +27,7 @@ SHEET.replaceSync(`
     .st-key-way_back {
       position: fixed;
       top: 0.25rem;
-      left: 3.2rem;
+      left: 3.6rem;
       z-index: 1;
       width: 2rem;
     }
@@ -47,12 +47,73 @@ SHEET.replaceSync(`
       gap: 0.4rem;
     }
     [data-testid="stMainBlockContainer"] h1 {
-      padding: 0.2rem 0 0.2rem 4.2rem;
+      padding: 0.2rem 0 0.2rem 4.8rem;
       font-size: 1.35rem;
     }
-    .st-key-heading button {
+    [class*="st-key-heading"] button,
+    .st-key-note button {
       min-height: 0;
       padding-block: 0.1rem;
+    }
+
+    /* A note is what the class is asked: it comes first, and says by its sign what it is. */
+    .st-key-note {
+      width: auto;
+      margin-left: 4.8rem;
+      padding: 0.15rem 0.6rem;
+    }
+    .st-key-note [data-testid="stHorizontalBlock"] {
+      flex-wrap: nowrap;
+    }
+    .st-key-note [data-testid="stText"] {
+      line-height: 1.3;
+    }
+    .st-key-note :has(> [data-testid="stText"]) {
+      flex: 1;
+      min-width: 0;
+    }
+    .st-key-note strong {
+      position: absolute;
+      clip-path: inset(50%);
+    }
+    :has(> * > .st-key-note) h1 {
+      padding-left: 0;
+    }
+
+    /* Above a step of the board, it takes the place of the heading: all else has to fit below. */
+    [data-testid="stVerticalBlock"]:has(> * > .st-key-note):has(> * > .st-key-heading_of_board) {
+      flex-flow: row wrap;
+      align-content: start;
+      align-items: center;
+      > * {
+        flex-basis: 100%;
+      }
+      > :has(> .st-key-note) {
+        order: -2;
+        flex: 1 1 24rem;
+        width: auto;
+      }
+      > :has(> .st-key-heading_of_board) {
+        order: -1;
+        flex: 0 1 auto;
+        width: auto;
+      }
+      h1 {
+        position: absolute;
+        clip-path: inset(50%);
+      }
+    }
+
+    @media (max-width: 640px) {
+      [data-testid="stMainBlockContainer"] {
+        padding-top: 3rem; /* the two buttons have this to themselves */
+      }
+      .st-key-note {
+        margin-left: 0;
+      }
+      [data-testid="stMainBlockContainer"] h1 {
+        padding-left: 0;
+      }
     }
   }
 `);

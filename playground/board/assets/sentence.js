@@ -214,6 +214,13 @@ class Telling {
   }
 }
 
+/** The columns that the sentence of a step speaks of, if it speaks of some. */
+export function spoken({ values, columns, operation: { kind } }, [, added], row) {
+  if (kind === "add") return largest(added.values[row].map(Math.abs));
+  const isOfKeys = columns === "tokens"; // the best key has the highest score
+  return largest(values[row].map((value) => (isOfKeys ? value : value && Math.abs(value))));
+}
+
 /** Which columns hold the largest number, as good as equal ones together; null is the least. */
 export function largest(values) {
   const most = Math.max(...values.map((value) => value ?? -Infinity));
