@@ -7,7 +7,7 @@
  */
 
 const CONNECTED = "CONNECTED";
-const R = { code: "KeyR", keyCode: 82, which: 82, bubbles: true };
+const R = { key: "r", bubbles: true };
 
 /** Watches the connection, once for the page. */
 export function keepConnected() {
@@ -22,7 +22,10 @@ export function keepConnected() {
   }).observe(app, { attributeFilter: ["data-test-connection-state"] });
 }
 
-/** Presses Streamlit's own key for it; while a run is asked for already, that does nothing. */
+/**
+ * Presses Streamlit's own key for it, which it tells by its name alone; while a run is asked for
+ * already, that does nothing.
+ */
 function askForPage() {
   for (const type of ["keydown", "keyup"]) {
     document.body.dispatchEvent(new KeyboardEvent(type, R));
