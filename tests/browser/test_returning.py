@@ -30,21 +30,15 @@ def test_a_page_whose_server_is_replaced_goes_on(page, tmp_path):
     before = playground.experiment()
 
     first.freeze()
-    playground.input("X", 1, 1).click()
-    page.keyboard.type("7")
-    page.keyboard.press("Enter")
+    type_quickly(playground, 1, 1, "7")
     page.get_by_text(SCALING, exact=True).click()
     expect(page.locator(".st-key-is_scaled input")).not_to_be_checked()
     first.kill()
-    app = page.locator("[data-testid=stApp]")
-    expect(app).not_to_have_attribute("data-test-connection-state", "CONNECTED")
-    playground.input("X", 2, 1).click()  # while no server is there
-    page.keyboard.type("8")
-    page.keyboard.press("Enter")
+    await_connection(page, is_there=False)
+    type_quickly(playground, 2, 1, "8")
 
-    with Server(tmp_path / "second.txt", port=int(first.url.rpartition(":")[2])) as second:
-        expect(app).to_have_attribute("data-test-connection-state", "CONNECTED", timeout=30_000)
-        expect(page.locator(".board")).to_have_attribute("data-pending", "0")
+    with Server(tmp_path / "second.txt", port=port_of(first)) as second:
+        await_connection(page)
         playground.settle()
         after = playground.experiment()
         playground.assert_shows(after)
@@ -53,5 +47,37 @@ def test_a_page_whose_server_is_replaced_goes_on(page, tmp_path):
         assert (before.is_scaled, after.is_scaled) == (True, False)
         playground.slide(D_K, "ArrowRight")  # which stands on a part of the page
         assert playground.experiment().d_k == before.d_k + 1
-    assert "Traceback" not in second.log.read_text()
+        playground.unfold(SECTION_KEY)
+
+    # Nothing was under way this time, so Streamlit does not ask the next server for anything.
+    await_connection(page, is_there=False)
+    type_quickly(playground, 0, 1, "5")
+    type_quickly(playground, 3, 1, "6")
+    with Server(tmp_path / "third.txt", port=port_of(first)) as third:
+        await_connection(page)
+        playground.settle()
+        last = playground.experiment()
+        playground.assert_shows(last)
+        assert to_plain(last) == to_plain(
+            after.with_widths(d_k=after.d_k + 1).with_cell("X", (0, 1), 5.0).with_cell("X", (3, 1), 6.0)
+        )
+    for server in (second, third):
+        assert "Traceback" not in server.log.read_text()
     assert [fault for fault in faults if not GONE.search(fault)] == []
+
+
+def port_of(server):
+    return int(server.url.rpartition(":")[2])
+
+
+def await_connection(page, *, is_there=True):
+    app = page.locator("[data-testid=stApp]")
+    expectation = expect(app).to_have_attribute if is_there else expect(app).not_to_have_attribute
+    expectation("data-test-connection-state", "CONNECTED", timeout=30_000)
+
+
+def type_quickly(playground, row, column, text):
+    """Type a number into X, whether or not a server answers."""
+    playground.input("X", row, column).click()
+    playground.page.keyboard.type(text)
+    playground.page.keyboard.press("Enter")
