@@ -67,7 +67,7 @@ class Tab:
         self.page = ""
         self.states: dict[str, WidgetState] = {}  # what each input shows
         self.parts: dict[str, str] = {}  # on which part each stands
-        self.polls: dict[str, asyncio.Task[None]] = {}  # of parts that are asked for again and again
+        self.polls: dict[str, asyncio.Task[None]] = {}  # of parts that ask for it
         self.buttons: dict[str, str] = {}  # by their labels
         self.sent: list[BackMsg] = []  # the last messages
         self.socket: ClientConnection
@@ -394,29 +394,37 @@ class OfFloor(Tab):
 
 
 class Trainee(Tab):
-    """Somebody who trains the classifier for as long as the page offers, and watches."""
+    """Somebody who trains classifiers for long, each other ones, as equal work is done once."""
 
     path, query = "/sentiment", "lang=en&s=train"
-    most_epochs = 0.0
+
+    def __init__(self, url: str, seed: int = 0) -> None:
+        super().__init__(url, seed)
+        self.number = seed
+        self.options: dict[str, list[str]] = {}  # of each slider
 
     def is_there(self) -> bool:
         return "Train" in self.buttons
 
     async def open(self) -> None:
         await super().open()
-        most = WidgetState(id=self.input("epochs"))
-        most.double_array_value.data.append(self.most_epochs)
-        await self.set(most)
-        await self.until(self.is_there)
+        rest = self.number
+        for key in ("rate", "epochs", "seeds"):
+            slider = WidgetState(id=self.input(f"sentiment.train.{key}"))
+            options = self.options[slider.id]
+            rest, below = divmod(rest, len(options))
+            slider.string_array_value.data.append(options[-1 - below])
+            await self.set(slider)
+            await self.until(self.is_there)
         await self.press("Train")
-        await self.until(lambda: "Stop" in self.buttons)
+        await self.until(lambda: bool(self.polls))
 
     async def move(self) -> None:
         """Look on."""
 
     def drawn(self, kind: str, element: Any) -> None:
-        if kind == "slider" and element.id.endswith("epochs"):
-            self.most_epochs = element.max
+        if kind == "slider":
+            self.options[element.id] = list(element.options)
 
 
 class Waiting(Tab):
@@ -439,13 +447,14 @@ def shown(kind: str, element: Any, *, is_new: bool) -> WidgetState | None:
         return None
     state = WidgetState(id=getattr(element, "id", ""))
     match kind:
+        case "slider" if element.options:  # one of some texts
+            texts = [element.options[int(index)] for index in element.default]
+            state.string_array_value.data.extend(element.raw_value if is_set else texts)
         case "slider":
             value = element.value if is_set else element.default
             state.double_array_value.data.extend(value)
         case "selectbox":
-            state.string_value = (
-                element.raw_value if is_set else element.options[element.default]
-            )
+            state.string_value = element.raw_value if is_set else element.options[element.default]
         case "button_group":
             default = [element.options[index].content for index in element.default]
             state.string_array_value.data.extend(element.raw_values if is_set else default)
