@@ -18,6 +18,7 @@ from streamlit.navigation.page import StreamlitPage
 from playground import (
     address_bar,
     catalog,
+    collecting,
     delivery,
     parts,
     reception,
@@ -41,6 +42,7 @@ _ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
 _PHONE = Path(__file__).with_name("phone.css")
 _log = logging.getLogger(__name__)
 
+collecting.mend()
 delivery.mend()
 reception.mend()
 
