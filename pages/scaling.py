@@ -10,6 +10,8 @@ from playground.lessons import scaling
 from playground.lessons.tokens import on_inputs
 from playground.texts import Texts
 
+SAMPLING = "scaling.sampling"  # the step, and the job that it shows
+
 t = shell.open_page(has_board=True)
 
 
@@ -24,6 +26,8 @@ def draw_sampling(t: Texts) -> None:
         label = t("scaling.sampling.seed")
         seed = lesson.number("scaling.seed", label, 0, MAX_SEED, default=0)
     samples = draw_samples(t, n_rows, seed)
+    if not samples:
+        return
     label = t("scaling.sampling.look")
     look = lesson.choose("scaling.look", label, scaling.looks(t), is_label_shown=False)
     chosen = samples[scaling.WIDTHS.index(d_k)]
@@ -37,13 +41,12 @@ def draw_sampling(t: Texts) -> None:
 
 
 def draw_samples(t: Texts, n_rows: int, seed: int) -> list[Sample]:
-    """One for each d_k, with a bar while they are drawn."""
-    bar, samples = st.empty(), []
-    for count, d_k in enumerate(scaling.WIDTHS):
-        bar.progress(count / len(scaling.WIDTHS), t("scaling.sampling.progress"))
-        samples.append(drawn(d_k, n_rows, seed))
-    bar.empty()
-    return samples
+    """One for each d_k; none while many rows are being drawn, which is a job."""
+    if n_rows > scaling.MOST_AT_ONCE:
+        work = scaling.work(n_rows, seed)
+        return lesson.awaited(t, SAMPLING, (n_rows, seed), work) or []
+    running.forget(SAMPLING)
+    return [drawn(d_k, n_rows, seed) for d_k in scaling.WIDTHS]
 
 
 @st.cache_data(show_spinner=False, max_entries=200)

@@ -42,6 +42,7 @@ _INSTALL = "pip install torch==2.13.0 --index-url https://download.pytorch.org/w
 _LINE, _AROUND = 26, 24  # pixels of a field for text: each line, and what lies around them
 _VALUE, _DEFAULT, _NOTHING = "value", "default", ""  # what an input begins with, to Streamlit
 _REFUSAL = "refusal"  # of a job, below its name
+_ASKED = "asked"  # of a job that begins by itself, below its name: what it is to find
 _SHOWN = "inputs"  # what each input of a lesson shows: as it was drawn, or as it was set since
 
 
@@ -59,27 +60,31 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
         upper, place_of_sizes, lower = st.container(), st.container(), st.container()
     controls.begin()
 
-    def is_polled() -> bool:
+    def is_active() -> bool:
         return running.is_active(f"{id}.{session.setting(f'{id}.step', next(iter(steps)))}")
+
+    is_polled = is_active()
 
     def draw(t: Texts) -> None:
         sizes = place_of_sizes.container()  # also where the step fails, or the next run had none
         _step(t, id, steps)
         if not parts.is_board_drawn():
             address_bar.show(t)
-            if parts.stale():  # a job has ended, or a step was chosen; a board would ask for this
+            has_begun = is_active() and not is_polled  # its job, as it was drawn
+            # A job has ended, or a step was chosen; a board would ask for this.
+            if has_begun or parts.stale():
                 parts.draw_page_again()
         if is_on_experiment:
             with sizes:
                 controls.sizes(t)
 
     # First, as it is what one waits for.
-    shell.part(BOARD, draw, session.shown, run_every=running.POLL if is_polled() else None)
+    shell.part(BOARD, draw, session.shown, run_every=running.POLL if is_polled else None)
     shell.give_head_start()
     with heading:
         st.title(t(f"lesson.{id}.question"), width="content")
     if not is_on_experiment:
-        parts.note(parts.PAGE, is_polled)
+        parts.note(parts.PAGE, is_active)
         return
     with heading:
         toolbar = partial(controls.toolbar, is_quiet=True)
@@ -88,7 +93,7 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
         controls.beginning(t)
     with lower:
         controls.settings(t)
-    parts.note(parts.PAGE, lambda: (controls.are_right(), is_polled()))
+    parts.note(parts.PAGE, lambda: (controls.are_right(), is_active()))
 
 
 def _step(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
@@ -217,6 +222,38 @@ def watch(
         _draw_job(t, name, job, said, has_stop=has_stop)
         _draw_refusal(t, name)
     return job
+
+
+def awaited(t: Texts, name: str, asked: Hashable, work: Work) -> Any:
+    """What a step shows nothing without, and takes too long to be found within a run.
+
+    It is looked for as soon as the step is drawn with anything else asked for.
+
+    Args:
+        t: The reader's language.
+        name: Of the job, as for `start`.
+        asked: What its result depends on, the same for all.
+        work: Finds it.
+
+    Returns:
+        The result; None while it is not there, and then what it waits for is drawn.
+    """
+
+    def begin() -> None:
+        running.forget(name)
+        start(name, work, key=(name, asked))
+
+    is_refused = session.setting(f"{name}.{_REFUSAL}", None) is not None
+    job = running.job(name)
+    is_lost = job is None and not is_refused  # as many others have found something since
+    if is_lost or session.setting(f"{name}.{_ASKED}", None) != asked:
+        session.set_setting(f"{name}.{_ASKED}", asked)
+        begin()
+        job = running.job(name)
+    if job is None or not (job.is_active or job.status == "done"):
+        press(t("job.again"), ":material/refresh:", begin, key=f"{name}.again")
+    watch(t, name, has_stop=False)
+    return job and job.result
 
 
 def _draw_job(

@@ -56,6 +56,11 @@ def stop(name: str) -> None:
     _JOBS.stop(session.id(), name)
 
 
+def forget(name: str) -> None:
+    """Stop the job of this name, and let nothing of it be seen again."""
+    _JOBS.forget(session.id(), name)
+
+
 def is_active(name: str) -> bool:
     """Whether the job of this name waits or runs."""
     view = job(name)

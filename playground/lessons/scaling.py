@@ -35,6 +35,7 @@ from playground import charts
 from playground.charts import Chart, Line, Shape
 from playground.exhibit import Exhibit
 from playground.figures import Figure
+from playground.jobs import Tell, Work
 from playground.lessons import tokens
 from playground.palette import Theme
 from playground.pipeline import Matrix, axis_labels
@@ -52,6 +53,7 @@ OFFSETS = (
     *(5, 8, 10, 11, 12, 20, 50, 80, 88, 90, 100, 500, 700, 709, 710, 750, 1000),
 )
 ROWS = (256, 512, 1024, 2048, 4096, 8192)
+MOST_AT_ONCE = 2048  # rows; those of all widths take 0.2 s of a core
 
 _MOST_LARGE = 8  # tokens: with more of them, several matrices are drawn small
 _ROUNDING = 1e-9  # what float64 makes of sums and products of everyday size stays far below
@@ -81,6 +83,19 @@ def looks(t: Texts) -> dict[Look, str]:
         "weights": t("scaling.sampling.look_weights"),
         "gradient": t("scaling.sampling.look_gradient"),
     }
+
+
+def work(n_rows: int, seed: int) -> Work:
+    """Draws random scores of every width."""
+
+    def draw_all(tell: Tell) -> list[Sample]:
+        samples = []
+        for count, d_k in enumerate(WIDTHS):
+            tell(count / len(WIDTHS))
+            samples.append(drawn(d_k, n_rows, seed))
+        return samples
+
+    return draw_all
 
 
 def drawn(d_k: int, n_rows: int, seed: int) -> Sample:

@@ -1,11 +1,14 @@
 """The lesson on scaling and softmax, as a learner uses it."""
 
+import threading
+
 import pytest
 
 from attention_core import Experiment
 from playground import link
 from playground.lessons import scaling
 from tests.pages.driver import App
+from tests.pages.jobs import WAIT, finished
 
 
 def said(app):
@@ -21,6 +24,17 @@ def at(step, experiment=None):
 def shown(app, id):
     (matrix,) = [each for each in app.board["matrices"] if each["id"] == id]
     return matrix["values"]
+
+
+def occupied(jobs):
+    """Another's job holds the only place until what is given is set."""
+    free = threading.Event()
+    jobs.start("another", "other", lambda tell: free.wait(WAIT))
+    return free
+
+
+def progress(app):
+    return [each.proto.text for each in app.test.get("progress")]
 
 
 # --- sampling
@@ -59,6 +73,58 @@ def test_the_sample_is_there_at_once_the_second_time(monkeypatch):
     App("scaling").set("scaling.seed", 1234)
 
     assert drawn == []
+
+
+def test_many_rows_are_a_job_that_begins_by_itself_and_is_shared(jobs, monkeypatch):
+    drawn, draw = [], scaling.drawn
+    monkeypatch.setattr(scaling, "drawn", lambda *of: drawn.append(of) or draw(*of))
+    free = occupied(jobs)
+    app = App("scaling", l=link.pack({"scaling.rows": 4096, "scaling.seed": 5}))
+
+    app.assert_calm()
+    assert app.t("job.waiting", count=1) in progress(app)
+    assert not app.test.info
+
+    free.set()
+    finished(app, "scaling.sampling")
+    again = App("scaling").set("scaling.seed", 5).set("scaling.rows", 4096)
+
+    of = draw(512, 4096, 5)
+    for each in (app, again):
+        each.assert_calm()
+        assert not progress(each)
+        assert all(sentence in said(each) for sentence in scaling.sampled_found(app.t, of))
+    assert [of for of in drawn if of[1] == 4096] == [(d, 4096, 5) for d in scaling.WIDTHS]
+
+
+def test_fewer_rows_are_there_at_once_and_the_job_is_not_wanted_any_more(jobs):
+    free = occupied(jobs)
+    app = App("scaling").set("scaling.rows", 8192)
+    assert not app.test.info
+
+    app.set("scaling.rows", 2048)
+
+    app.assert_calm()
+    assert said(app)
+    assert not jobs.active(app.test.session_state["work"]["id"])
+    free.set()
+
+
+def test_a_full_queue_is_told_and_a_press_asks_again(jobs, monkeypatch):
+    monkeypatch.setattr("playground.jobs.MOST_WAITING", 0)
+    free = occupied(jobs)
+    app = App("scaling").set("scaling.rows", 4096)
+
+    assert app.warnings == [app.t("job.refused.full", count=0)]
+    assert not app.test.info
+    app.press(app.t("job.again"))
+    assert len(app.warnings) == 1
+    monkeypatch.setattr("playground.jobs.MOST_WAITING", 1)
+    app.press(app.t("job.again"))
+    app.assert_calm()
+    free.set()
+
+    assert said(finished(app, "scaling.sampling"))
 
 
 def test_an_empty_seed_changes_nothing():
