@@ -76,7 +76,11 @@ def unpack(text: str) -> Any:
     if checksum != _checksum(body):
         raise LinkError("damaged")
     try:
-        return json.loads(_inflated(body), parse_constant=_refuse)
+        plain = json.loads(_inflated(body), parse_constant=_refuse)
+        json.dumps(
+            plain, ensure_ascii=False
+        ).encode()  # half a character, escaped, would fail later
+        return plain
     except (zlib.error, ValueError, RecursionError) as error:
         raise LinkError(str(error)) from error
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import pytest
+from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -28,3 +29,12 @@ def serve_all_apps_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(manifest_scanner, "scan_component_manifests", components)
     patch.setattr(app_test, "ScriptCache", lambda: scripts)
     patch.setattr(local_script_runner, "ScriptCache", lambda: scripts)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One for all that a process tests: Playwright allows no second."""
+    from tests.browser.conftest import chromium
+
+    with chromium() as running:
+        yield running

@@ -115,12 +115,6 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with Server(tmp_path_factory.mktemp("server") / "log.txt") as running:
         yield running

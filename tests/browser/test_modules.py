@@ -313,7 +313,8 @@ def test_the_sources_of_every_cell_are_the_cells_that_move_it(modules: Page):
 _BUILD = """async (data) => {
   const { View } = await import("/view.js");
   const { sayFrom } = await import("/element.js");
-  window.view = new View(document.querySelector("main"), data, data.matrices);
+  const player = { signs: [], bar: { node: document.createElement("div") } };
+  window.view = new View(document.querySelector("main"), data, data.matrices, null, player);
   view.fit(data.matrices, data.axes.tokens.length);
   window.scene = {
     data,

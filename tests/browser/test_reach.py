@@ -73,6 +73,7 @@ def test_the_tab_key_comes_to_each_matrix_once_and_to_every_control(tab: Playgro
         part: sum(part in stop["parts"] for stop in found)
         for part in (
             "chip",
+            "play",
             "hold",
             "copy-link",
             "picture",
@@ -84,6 +85,7 @@ def test_the_tab_key_comes_to_each_matrix_once_and_to_every_control(tab: Playgro
     }
     assert counts == {
         "chip": n_tokens,
+        "play": 1,
         "hold": 1,
         "copy-link": 1,
         "picture": 1,

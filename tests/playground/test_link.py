@@ -427,3 +427,19 @@ def test_whatever_a_link_holds_it_is_an_experiment_or_refused(content):
         return
 
     assert isinstance(experiment, Experiment)
+
+
+def test_half_a_character_is_refused_though_json_can_escape_it():
+    body = zlib.compress(rb'{"\ud800": "\ud800"}')
+    framed = zlib.crc32(body).to_bytes(4, "big") + body
+    text = link.VERSION + base64.urlsafe_b64encode(framed).decode().rstrip("=")
+
+    with pytest.raises(link.LinkError):
+        link.unpack(text)
+
+
+def test_a_text_that_no_address_can_hold_is_refused_without_being_read():
+    noise = "".join(random.Random(0).choices("0123456789abcdef", k=30_000))
+
+    with pytest.raises(link.LinkError, match="too long"):
+        link.unpack(link.pack(noise))
