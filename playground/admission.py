@@ -5,6 +5,7 @@ let in again, even beyond the limit. A place that was just left is kept for a mo
 wait: most likely its learner loads the page anew, and comes as someone new.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -94,3 +95,15 @@ class Admission:
         self._inside.update(dict.fromkeys(present, now))
         self._inside = {who: seen for who, seen in self._inside.items() if now - seen <= KEPT}
         return len(present)
+
+
+def check() -> None:
+    """Say at the start, before the first visitor, that the limit is none: `python -m` this."""
+    try:
+        limit(os.environ)
+    except ValueError as error:
+        raise SystemExit(str(error)) from error
+
+
+if __name__ == "__main__":
+    check()

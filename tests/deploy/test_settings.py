@@ -1,5 +1,6 @@
 """What a public host sets is known to Streamlit, in force, and the same wherever it stands."""
 
+import json
 import os
 import re
 import subprocess
@@ -119,3 +120,36 @@ def test_the_image_holds_only_what_runs_and_nobody_in_it_is_root():
     assert lines.index("USER 1000") < next(i for i, s in enumerate(lines) if s.startswith("CMD"))
     (check,) = (line for line in lines if "/_stcore/health" in line)
     assert "== b'ok'" in check
+
+
+def started(**outside):
+    """What the container's command hands to Streamlit, in an environment of its own."""
+    (line,) = [s for s in (DEPLOY / "Dockerfile").read_text().splitlines() if s.startswith("CMD")]
+    *shell, script = json.loads(line.removeprefix("CMD "))
+    script = script.replace("/app/", "").replace("exec python -m streamlit run app.py", "env -0")
+    return subprocess.run(
+        [*shell, script],
+        env={"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **outside},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_container_has_these_settings_and_what_is_set_outside_goes_first():
+    outside = {"ATTENTION_MAX_SESSIONS": "7", "OTHER": 'it\'s "$HOME"; '}
+
+    done = started(**outside)
+
+    handed = dict(each.split("=", 1) for each in done.stdout.split("\0") if each)
+    assert done.returncode == 0, done.stderr
+    assert (settings() | outside).items() <= handed.items()
+
+
+def test_a_container_with_a_limit_that_is_none_ends_at_once_and_says_why():
+    done = started(ATTENTION_MAX_SESSIONS="many")
+
+    assert done.returncode == 1
+    assert "ATTENTION_MAX_SESSIONS must be a whole number" in done.stderr
+    assert "Traceback" not in done.stderr
