@@ -56,12 +56,12 @@ def test_a_learner_starts_stops_leaves_comes_back_and_takes_the_result(page: Pag
     first = bar(page).inner_text()
     expect(bar(page)).not_to_have_text(first)
     assert step_of(bar(page).inner_text()) > step_of(first)
-    expect(page.locator(".js-plotly-plot").first).to_be_visible()
 
     # It stops, and shows what it has found so far.
     button(page, "Stop").click()
     expect(button(page, "Start")).to_be_visible()
     playground.settle()  # the button comes before what has been found
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
     stopped_at = page.get_by_text(re.compile(r"After step \d+ the loss has gone")).inner_text()
     assert 0 < step_of(stopped_at.replace("step", "Step")) < 1600
     playground.slide("Steps", "ArrowLeft", times=2)

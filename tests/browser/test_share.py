@@ -51,6 +51,7 @@ def test_a_class_finds_exactly_what_a_teacher_has_chosen_with_the_mouse(page, se
     here = teacher.unfold("share")
 
     here.get_by_role("button", name=t("share.none"), exact=True).click()
+    expect(made).to_contain_text("c=-")  # the pills have heard of it
     for name in ("mask", "d_k"):
         here.get_by_role("button", name=t(f"control.{name}"), exact=True).click()
     expect(made).to_contain_text("c=d_k.mask")

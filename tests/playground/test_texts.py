@@ -184,7 +184,7 @@ def expansions():
         "{}.ask": steps,
         "{}.job": {
             *("masks.cost", "pytorch.fit", "why_attention.influence", "why_attention.pace"),
-            *("sentiment.train", "sentiment.examine", "sentiment.warmup"),
+            *("sentiment.train", "sentiment.examine", "sentiment.warmup", "scaling.sampling"),
         },
         "{}.next": steps,
         "job.refused.{}": {"full", "own"},

@@ -56,7 +56,6 @@ SHEET.replaceSync(`
       padding-block: 0.1rem;
     }
 
-    /* A note is what the class is asked: it comes first, and says by its sign what it is. */
     .st-key-note {
       width: auto;
       margin-left: 4.8rem;

@@ -8,7 +8,7 @@
  */
 
 const CONNECTED = "CONNECTED";
-const R = { key: "r", bubbles: true };
+const RERUN = "r"; // the key for it
 
 /** Watches the connection, once for the page. */
 export function keepConnected() {
@@ -30,6 +30,6 @@ export function keepConnected() {
  */
 function askForPage() {
   for (const type of ["keydown", "keyup"]) {
-    document.body.dispatchEvent(new KeyboardEvent(type, R));
+    document.body.dispatchEvent(new KeyboardEvent(type, { key: RERUN, bubbles: true }));
   }
 }
