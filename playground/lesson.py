@@ -60,17 +60,17 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
         upper, place_of_sizes, lower = st.container(), st.container(), st.container()
     controls.begin()
 
-    def is_active() -> bool:
-        return running.is_active(f"{id}.{session.setting(f'{id}.step', next(iter(steps)))}")
+    def pace() -> float | None:
+        return running.pace(f"{id}.{session.setting(f'{id}.step', next(iter(steps)))}")
 
-    is_polled = is_active()
+    drawn_pace = pace()
 
     def draw(t: Texts) -> None:
         sizes = place_of_sizes.container()  # also where the step fails, or the next run had none
         _step(t, id, steps)
         if not parts.is_board_drawn():
             address_bar.show(t)
-            has_begun = is_active() and not is_polled  # its job, as it was drawn
+            has_begun = pace() and not drawn_pace  # its job, as it was drawn
             # A job has ended, or a step was chosen; a board would ask for this.
             if has_begun or parts.stale():
                 parts.draw_page_again()
@@ -79,12 +79,12 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
                 controls.sizes(t)
 
     # First, as it is what one waits for.
-    shell.part(BOARD, draw, session.shown, run_every=running.POLL if is_polled else None)
+    shell.part(BOARD, draw, session.shown, run_every=drawn_pace)
     shell.give_head_start()
     with heading:
         st.title(t(f"lesson.{id}.question"), width="content")
     if not is_on_experiment:
-        parts.note(parts.PAGE, is_active)
+        parts.note(parts.PAGE, pace)
         return
     with heading:
         toolbar = partial(controls.toolbar, is_quiet=True)
@@ -93,7 +93,7 @@ def page(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:
         controls.beginning(t)
     with lower:
         controls.settings(t)
-    parts.note(parts.PAGE, lambda: (controls.are_right(), is_active()))
+    parts.note(parts.PAGE, lambda: (controls.are_right(), pace()))
 
 
 def _step(t: Texts, id: str, steps: Mapping[str, Draw]) -> None:

@@ -15,8 +15,8 @@ from streamlit.runtime import Runtime
 from playground import session
 from playground.jobs import Jobs, Refusal, View, Work
 
-POLL = 0.5  # seconds between two looks at a job that is shown
-POLL_ELSEWHERE = 2.0  # and at one that is not
+POLL = 0.5  # seconds between two looks at a job that runs and is shown
+POLL_SELDOM = 2.0  # and at one that is not, or waits: a whole class may wait
 
 # Held by what takes some tenths of a second within a run, too short for a job: however many press
 # at once, one core is enough for all of them.
@@ -65,6 +65,14 @@ def is_active(name: str) -> bool:
     """Whether the job of this name waits or runs."""
     view = job(name)
     return view is not None and view.is_active
+
+
+def pace(name: str) -> float | None:
+    """Seconds between two looks at the job of this name, while it is shown; None for no more."""
+    view = job(name)
+    if view is None or not view.is_active:
+        return None
+    return POLL_SELDOM if view.status == "waiting" else POLL
 
 
 def elsewhere() -> list[View]:

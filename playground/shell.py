@@ -237,7 +237,7 @@ def give_head_start() -> None:
 def _jobs_elsewhere() -> None:
     """Jobs that go on while their learner looks at something else."""
     if running.elsewhere():
-        part("jobs", _draw_jobs, lambda: None, run_every=running.POLL_ELSEWHERE)
+        part("jobs", _draw_jobs, lambda: None, run_every=running.POLL_SELDOM)
 
 
 def _draw_jobs(t: Texts) -> None:

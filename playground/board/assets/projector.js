@@ -5,7 +5,9 @@
 
 const SHEET = new CSSStyleSheet();
 
-// 18 px at 1280 × 720, and as much larger as the screen is; a phone keeps the type it has.
+// 18 px at 1280 × 720, and as much larger as the screen is; a phone keeps the type it has. A note is
+// what the class is asked: it comes first. Above a step of the board it takes the place of the
+// heading, as all else has to fit below.
 SHEET.replaceSync(`
   @media (min-width: 640px) {
     html[data-view="projector"] {
@@ -79,7 +81,6 @@ SHEET.replaceSync(`
       padding-left: 0;
     }
 
-    /* Above a step of the board, it takes the place of the heading: all else has to fit below. */
     [data-testid="stVerticalBlock"]:has(> * > .st-key-note):has(> * > .st-key-heading_of_board) {
       flex-flow: row wrap;
       align-content: start;
