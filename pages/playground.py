@@ -52,13 +52,12 @@ with st.sidebar:
 controls.begin()
 shell.part(parts.BOARD, draw_board, session.shown)  # first, as it is what one waits for
 shell.give_head_start()
-is_projected = session.invited().view == "projector"
 with heading:
     st.title(t("lesson.playground.question"), width="content")
-    if is_projected:
+    if session.is_projected():
         shell.part("heads", controls.heads, lambda: (session.experiment().n_heads, session.head()))
     shell.part("toolbar", controls.toolbar, controls.toolbar_shows)
-if not is_projected:  # there, the board has the screen for itself
+if not session.is_projected():  # there, the board has the screen for itself
     with above_board:
         shell.part("equations", draw_equations, lambda: (equations(), session.head()))
     shell.part("layers", layers.panel, parts.while_open(layers.SECTION_KEY))

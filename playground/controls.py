@@ -122,13 +122,12 @@ def heads(t: Texts) -> None:
     n_heads = session.experiment().n_heads
     if n_heads == 1:
         return
-    is_left_alone = parts.write("head", session.head(), n_heads)
+    shown = parts.showing("head", session.head(), n_heads, default=session.head())
     st.segmented_control(
         t("control.head"),
         range(n_heads),
-        default=session.head() if is_left_alone else None,
+        **shown,
         format_func=lambda index: t("control.head_number", number=index + 1),
-        key="head",
         required=True,
         label_visibility="collapsed",
         on_change=answering(_show_head),
@@ -312,9 +311,8 @@ def _seeded(
     begins with the place of its value among the options.
     """
     value = st.session_state[_DRAWN][key]
-    is_left_alone = parts.write(key, value, *made_of)
-    first = {"index": options.index(value)} if options else {begins: value}
-    return {"key": key, **(first if begins and is_left_alone else {})}
+    first = {"index": options.index(value)} if options else {begins: value} if begins else {}
+    return parts.showing(key, value, *made_of, **first)
 
 
 def _commit(key: str, change: Change, moves_cells: bool = False, on: str = "") -> None:

@@ -559,13 +559,11 @@ def _acting(
     What it is `made_of` beside is as for `parts.write`; `begins` is what Streamlit calls the
     value with which such an input begins.
     """
-    is_left_alone = parts.write(key, value, *made_of)
     st.session_state.setdefault(_SHOWN, {})[key] = value
     return {
-        "key": key,
+        **parts.showing(key, value, *made_of, **({begins: value} if begins else {})),
         "on_change": answering(_act, on=BOARD, is_patient=True),
         "args": (key, act),
-        **({begins: value} if begins and is_left_alone else {}),
     }
 
 

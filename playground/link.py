@@ -77,9 +77,8 @@ def unpack(text: str) -> Any:
         raise LinkError("damaged")
     try:
         plain = json.loads(_inflated(body), parse_constant=_refuse)
-        json.dumps(
-            plain, ensure_ascii=False
-        ).encode()  # half a character, escaped, would fail later
+        # Half a character, escaped, would fail when the address is written again.
+        json.dumps(plain, ensure_ascii=False).encode()
         return plain
     except (zlib.error, ValueError, RecursionError) as error:
         raise LinkError(str(error)) from error

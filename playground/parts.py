@@ -176,6 +176,19 @@ def write(key: str, value: Any, *made_of: Any) -> bool:
     return is_heard
 
 
+def showing(key: str, value: Any, /, *made_of: Any, **begins: Any) -> dict[str, Any]:
+    """What makes an input show this value: its key, and that with which it begins if left alone.
+
+    Args:
+        key: Of the input.
+        value: What it shall show.
+        made_of: As for `write`.
+        begins: That with which it begins, by the name that Streamlit has for it.
+    """
+    is_left_alone = write(key, value, *made_of)
+    return {"key": key, **(begins if is_left_alone else {})}
+
+
 def is_echo(key: str, value: Any, *, on: str = "") -> bool:
     """Whether an input is said to be set to what it only showed before.
 

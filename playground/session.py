@@ -145,6 +145,11 @@ def invite(chosen: Invitation) -> None:
     _work()["invitation"] = chosen.query()
 
 
+def is_projected() -> bool:
+    """Whether the layout is that for a projector."""
+    return invited().view == "projector"
+
+
 def offers(control: str) -> bool:
     """Whether a control beside the page is shown."""
     shown = invited().controls

@@ -221,8 +221,8 @@ def _kept(key: str, value: Any, /, *made_of: Any, **begins: Any) -> dict[str, An
     What it is `made_of` is as for `parts.write`; `begins` is how Streamlit calls that with which
     such an input begins.
     """
-    is_left_alone = parts.write(key, value, *made_of)
-    return {"key": key, "on_change": _keep, "args": (key,), **(begins if is_left_alone else {})}
+    shown = parts.showing(key, value, *made_of, **begins)
+    return {**shown, "on_change": _keep, "args": (key,)}
 
 
 def _keep(key: str) -> None:

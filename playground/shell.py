@@ -85,7 +85,7 @@ class Route:
             with st.sidebar:
                 part(share.PART, partial(share.panel, lesson=self._lesson), share.shows)
             _notice(t, above)
-            if _is_projected():
+            if session.is_projected():
                 _way_back(t)
             parts.end_page()
         finally:
@@ -253,13 +253,12 @@ def _draw_jobs(t: Texts) -> None:
 
 
 def _language_control(t: Texts) -> None:
-    is_left_alone = parts.write("language", session.language())
+    shown = parts.showing("language", session.language(), default=session.language())
     st.segmented_control(
         t("control.language"),
         list(LANGUAGES),
-        default=session.language() if is_left_alone else None,
+        **shown,
         format_func=LANGUAGES.__getitem__,
-        key="language",
         required=True,
         label_visibility="collapsed",
         on_change=_speak,
@@ -273,21 +272,17 @@ def _speak() -> None:
         session.speak(chosen)
 
 
-def _is_projected() -> bool:
-    return session.has_begun() and session.invited().view == "projector"
-
-
 def _sidebar() -> Literal["auto", "collapsed"]:
     """As Streamlit has it, or folded away."""
-    return "collapsed" if _is_projected() else "auto"
+    is_projected = session.has_begun() and session.is_projected()
+    return "collapsed" if is_projected else "auto"
 
 
 def _projector_control(t: Texts) -> None:
-    is_left_alone = parts.write("projector", _is_projected())
+    shown = parts.showing("projector", session.is_projected(), value=session.is_projected())
     st.toggle(
         t("projector.switch"),
-        key="projector",
-        value=is_left_alone and _is_projected(),
+        **shown,
         help=t("projector.switch_help"),
         on_change=_project,
     )

@@ -53,14 +53,8 @@ def _link(seen: Seen) -> str:
     """The experiment on the Playground; "" where no address of the app can be given away."""
     if not seen.url.startswith(("http://", "https://")):
         return ""
-    asked = lesson_link.query(
-        seen.experiment,
-        seen.language,
-        head=seen.head,
-        invitation=replace(
-            invitation.read(seen.invitation), view=""
-        ),  # a projector is the teacher's
-    )
+    invited = replace(invitation.read(seen.invitation), view="")  # a projector is the teacher's
+    asked = lesson_link.query(seen.experiment, seen.language, head=seen.head, invitation=invited)
     address = lesson_link.whole(urljoin(seen.url, "."), LESSONS[0].id, asked)
     return address if lesson_link.is_within_budget(address) else ""
 
