@@ -78,20 +78,14 @@ export default function ({ parentElement, data, setStateValue }) {
     boards.set(parentElement, board);
   }
   board.sendState = setStateValue;
-  window.addEventListener("pointerdown", board.onPress, true); // the same listener is added once
-  window.addEventListener("click", board.onGo, true);
-  window.addEventListener("keydown", board.onTurn, true);
+  board.arrive();
   try {
     board.receive(data);
   } catch (error) {
     console.error(error);
     board.giveUp(data.texts.fault);
   }
-  return () => {
-    window.removeEventListener("pointerdown", board.onPress, true);
-    window.removeEventListener("click", board.onGo, true);
-    window.removeEventListener("keydown", board.onTurn, true);
-  };
+  return () => board.leave();
 }
 
 export class Board {
@@ -135,11 +129,27 @@ export class Board {
     this.editing = null; // the number that is being typed: see `begin`
     this.minusBefore = null; // the value before a "-" that may begin a negative number
     this.left = -Infinity; // when another page was asked for last, in ms, as the page counts them
-    this.onPress = (event) => onPress(this, event);
-    this.onGo = (event) => onGo(this, event);
-    this.onTurn = (event) => onTurn(this, event);
+    this.heardOfPage = {
+      pointerdown: (event) => onPress(this, event),
+      click: (event) => onGo(this, event),
+      keydown: (event) => onTurn(this, event),
+    };
     this.player = new Player(this);
     listen(this);
+  }
+
+  /** Hears what happens anywhere on the page, however often it is called. */
+  arrive() {
+    for (const [type, listener] of Object.entries(this.heardOfPage)) {
+      window.addEventListener(type, listener, true);
+    }
+  }
+
+  /** Hears it no more: the board's place is left. */
+  leave() {
+    for (const [type, listener] of Object.entries(this.heardOfPage)) {
+      window.removeEventListener(type, listener, true);
+    }
   }
 
   /** New numbers from Python. @param {view.BoardData} data */

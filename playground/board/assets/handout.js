@@ -158,8 +158,7 @@ class Page {
 
   listen() {
     const { board } = this;
-    window.addEventListener("pointerdown", board.onPress, true);
-    window.addEventListener("keydown", board.onTurn, true);
+    board.arrive();
     window.addEventListener("beforeprint", () => this.drawSteps());
     const scheme = window.matchMedia("(prefers-color-scheme: dark)");
     scheme.addEventListener("change", () => board.receive(board.received));

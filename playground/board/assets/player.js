@@ -203,8 +203,9 @@ export class Player {
   /** Before the cells are painted: which cards are shown, and in which order. */
   place() {
     const { root, view: shown } = this.board;
-    root.classList.toggle("playing", this.isOn);
     update(root, null, { "data-view": this.data.view });
+    if (!this.isOn && !root.classList.contains("playing")) return; // while a number is dragged, too
+    root.classList.toggle("playing", this.isOn);
     this.bar.node.hidden = !this.isOn;
     if (!this.isOn) {
       shown.stages.removeAttribute("style");
