@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 from playwright.sync_api import Browser
@@ -38,3 +39,17 @@ def browser() -> Iterator[Browser]:
 
     with chromium() as running:
         yield running
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """A session without a page, that has just begun in an English browser; its state."""
+    import streamlit as st
+
+    from playground import session
+
+    monkeypatch.setattr(st, "session_state", {})
+    monkeypatch.setattr(st, "query_params", {})
+    monkeypatch.setattr(st, "context", SimpleNamespace(locale="en-US"))
+    session.start()
+    return st.session_state["work"]

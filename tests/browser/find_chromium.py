@@ -1,12 +1,13 @@
 """Finds the Chromium that the browser tests drive; with --install, gets one if there is none."""
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
+
+from tests.debian import install
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -23,12 +24,7 @@ def find_chromium() -> str | None:
 
 def install_chromium() -> None:
     """From Debian's packages as root, else Playwright's own download."""
-    if hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get"):
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        subprocess.run(["apt-get", "update", "-qq"], check=True, env=environment)
-        command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"]
-        subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
-    else:
+    if not install("chromium"):
         subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=True)
 
 

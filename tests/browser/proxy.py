@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from tests.browser.conftest import ROOT, free_port
+from tests.debian import install
 
 CONFIGURATION = ROOT / "deploy/haproxy.cfg"
 
@@ -16,15 +17,6 @@ CONFIGURATION = ROOT / "deploy/haproxy.cfg"
 def find_haproxy() -> str | None:
     """Debian keeps it where only root's PATH looks."""
     return shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")
-
-
-def install_haproxy() -> None:
-    """From Debian's packages as root; else its tests are skipped."""
-    if hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get"):
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        subprocess.run(["apt-get", "update", "-qq"], check=True, env=environment)
-        command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "haproxy"]
-        subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
 
 
 def settings() -> dict[str, str]:
@@ -73,5 +65,5 @@ class Proxy:
 
 if __name__ == "__main__":
     if find_haproxy() is None and "--install" in sys.argv:
-        install_haproxy()
+        install("haproxy")
     print(find_haproxy() or "no HAProxy found: its tests are skipped")

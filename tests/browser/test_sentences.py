@@ -186,12 +186,7 @@ class Oracle:
         if matrix.id == "weights":
             if not len(allowed):
                 return self.say("weights_none", token=token)
-            best = tops(values)
-            form = "_tied" if len(best) > 1 else ""
-            form = "_even" if len(best) == len(allowed) else form
-            form = "_only" if len(allowed) == 1 else form
-            found = {"keys": self.names(best), "value": float(values[best[0]])}
-            return self.say(f"weights{form}", token=token, count=len(allowed), **found)
+            return self.shared("weights", token, values, len(allowed))
         if kind == "concat":
             width = self.experiment.n_heads * self.experiment.d_k
             return self.say("joined", token=token, count=self.experiment.n_heads, width=width)
@@ -199,12 +194,16 @@ class Oracle:
         given = np.flatnonzero(shares)
         if not len(given):
             return self.say("mixed_none", token=token)
+        return self.shared("mixed", token, shares, len(given))
+
+    def shared(self, what, token, shares, count: int):
+        """Who gets most of what is shared among so many."""
         best = tops(shares)
         form = "_tied" if len(best) > 1 else ""
-        form = "_even" if len(best) == len(given) else form
-        form = "_only" if len(given) == 1 else form
+        form = "_even" if len(best) == count else form
+        form = "_only" if count == 1 else form
         found = {"keys": self.names(best), "value": float(shares[best[0]])}
-        return self.say(f"mixed{form}", token=token, count=len(given), **found)
+        return self.say(f"{what}{form}", token=token, count=count, **found)
 
     def askable(self, matrix: Matrix, row: int) -> list[int]:
         """Numbers that were computed, and do not stand in the matrix before."""

@@ -2,7 +2,6 @@
 
 import json
 import random
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -124,13 +123,9 @@ def test_what_is_sent_to_the_address_bar_changes_nothing(name):
 
 
 @pytest.fixture
-def work_of(monkeypatch):
-    """A session without a page, into which thousands of messages go; gives its work."""
-    monkeypatch.setattr(st, "session_state", {})
-    monkeypatch.setattr(st, "query_params", {})
-    monkeypatch.setattr(st, "context", SimpleNamespace(locale="en-US"))
-    session.start()
-    return lambda: json.loads(st.session_state["work"]["text"])
+def work_of(work):
+    """A session without a page, into which thousands of messages go; gives its experiment."""
+    return lambda: json.loads(work["text"])
 
 
 def deliver(*edits, **other):

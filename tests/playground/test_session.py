@@ -22,16 +22,6 @@ from attention_core.presets import ENCODINGS
 from playground import link, session
 
 
-@pytest.fixture
-def work(monkeypatch):
-    """A session that has just begun in an English browser; its state."""
-    monkeypatch.setattr(st, "session_state", {})
-    monkeypatch.setattr(st, "query_params", {})
-    monkeypatch.setattr(st, "context", SimpleNamespace(locale="en-US"))
-    session.start()
-    return st.session_state["work"]
-
-
 def set_cell(value, row=0, column=0, matrix="X"):
     """A change of one cell of X."""
     return lambda e: e.with_cell(matrix, (row, column), value)
