@@ -7,33 +7,29 @@ the inputs of that part lose their values, the board what is being typed. It hap
 is asked for while the page runs: by a poll, by a board that is painted, by a quick hand.
 """
 
-from functools import wraps
+from collections.abc import Callable
 
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 
-_MENDED = "keeps_whole_pages"
+from playground import mending
 
 
 def mend() -> None:
-    """Let a page that has been drawn to its end be sent as a whole, once for the process."""
-    clear = ForwardMsgQueue.clear
-    if hasattr(clear, _MENDED):  # the code was loaded anew
+    """Let a page that has been drawn to its end be sent as a whole."""
+    mending.put(ForwardMsgQueue, "clear", "keeps_whole_pages", _clear)
+
+
+def _clear(
+    clear: Callable[[ForwardMsgQueue, bool, list[str] | None], None],
+    queue: ForwardMsgQueue,
+    retain_lifecycle_msgs: bool = False,
+    fragment_ids_this_run: list[str] | None = None,
+) -> None:
+    if fragment_ids_this_run is not None and _ends_page(queue):
+        queue._delta_index_map = {}  # what comes now is not put into what is kept
         return
-
-    @wraps(clear)
-    def mended(
-        queue: ForwardMsgQueue,
-        retain_lifecycle_msgs: bool = False,
-        fragment_ids_this_run: list[str] | None = None,
-    ) -> None:
-        if fragment_ids_this_run is not None and _ends_page(queue):
-            queue._delta_index_map = {}  # what comes now is not put into what is kept
-            return
-        clear(queue, retain_lifecycle_msgs, fragment_ids_this_run)
-
-    setattr(mended, _MENDED, True)
-    setattr(ForwardMsgQueue, "clear", mended)  # noqa: B010 (a type checker takes no other way)
+    clear(queue, retain_lifecycle_msgs, fragment_ids_this_run)
 
 
 def _ends_page(queue: ForwardMsgQueue) -> bool:

@@ -6,37 +6,33 @@ way to say that nothing was sent, for who reconnects: so that is what is said of
 """
 
 import logging
-from functools import wraps
+from collections.abc import Callable
 from typing import Any
 
 from streamlit.runtime.state.session_state import Serialized, WStates
 
+from playground import mending
+
 MOST_BYTES = 1_000_000  # that one input sends; files go another way
 
-_MENDED = "drops_what_cannot_be_read"
 _log = logging.getLogger(__name__)
 
 
 def mend() -> None:
-    """Let what cannot be read be as if it had not been sent, once for the process."""
-    read = WStates.__getitem__
-    if hasattr(read, _MENDED):  # the code was loaded anew
-        return
+    """Let what cannot be read be as if it had not been sent."""
+    mending.put(WStates, "__getitem__", "drops_what_cannot_be_read", _read)
 
-    @wraps(read)
-    def mended(states: WStates, key: str) -> Any:
-        try:
-            _check_size(states, key)
-            return read(states, key)
-        except KeyError:
-            raise
-        except Exception as error:
-            _log.warning("a message was dropped: %s", type(error).__name__)
-            del states[key]
-            raise KeyError(key) from error
 
-    setattr(mended, _MENDED, True)
-    setattr(WStates, "__getitem__", mended)  # noqa: B010 (a type checker takes no other way)
+def _read(read: Callable[[WStates, str], Any], states: WStates, key: str) -> Any:
+    try:
+        _check_size(states, key)
+        return read(states, key)
+    except KeyError:
+        raise
+    except Exception as error:
+        _log.warning("a message was dropped: %s", type(error).__name__)
+        del states[key]
+        raise KeyError(key) from error
 
 
 def _check_size(states: WStates, key: str) -> None:

@@ -21,6 +21,7 @@ from playground import (
     collecting,
     delivery,
     parts,
+    polls,
     reception,
     returning,
     running,
@@ -44,6 +45,7 @@ _log = logging.getLogger(__name__)
 
 collecting.mend()
 delivery.mend()
+polls.mend()
 reception.mend()
 
 

@@ -120,6 +120,33 @@ def test_a_target_is_painted_by_mouse_and_keyboard(page: Page, server: Server):
     assert playground.experiment().mask.kinds == ()
 
 
+def test_what_is_pressed_just_before_a_poll_counts_once(page: Page, server: Server):
+    playground = opened(page, server)
+    playground.slide("Width d_model", "ArrowRight", times=2)
+    slide_to_most(playground)
+    start(page)
+    # A browser that is busy sends what was pressed late, and polls before.
+    page.evaluate(
+        """() => {
+          const later = window.setTimeout;
+          window.setTimeout = (run, wait, ...given) => later(run, wait || 1200, ...given);
+          window.addEventListener("keydown", () => later(() => {
+            window.setTimeout = later;
+            window.isSent = true;
+          }, 1500));
+        }"""
+    )
+
+    button(page, "Undo").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("window.isSent")
+    button(page, "Stop").click()  # what was sent before has been heard when this is answered
+    expect(button(page, "Start")).to_be_visible()
+    playground.settle()
+
+    assert playground.experiment().d_model == REPEATED.d_model + 1
+
+
 def test_the_server_ends_cleanly_while_a_fit_runs(browser: Browser, tmp_path):
     with Server(tmp_path / "log.txt") as own, browser.new_page(locale="en-US") as page:
         playground = opened(page, own)
