@@ -1,12 +1,17 @@
-"""Mends one fault of Streamlit 1.67: what is pressed while a page polls may count twice.
+"""Mends two faults of Streamlit 1.67 in how it takes a poll, which no hand has sent.
 
-A press is sent as soon as the browser has dealt with the event, and then forgotten there. A poll
-that comes in between sends it along and forgets nothing. So a button that starts a job and then
-stops it did both, one undo became two: once in ten presses in a browser that is busy, with two
-polls a second. What is pressed always has its own message: a poll tells nothing of it.
+What is pressed while a page polls may count twice. A press is sent as soon as the browser has dealt
+with the event, and then forgotten there. A poll that comes in between sends it along and forgets
+nothing: a button that starts a job and then stops it did both, one undo became two. What is
+pressed always has its own message, so a poll tells nothing of it.
+
+Who leaves a page that polls may be brought back to it. Until the browser hears of the next page, it
+polls the old one, and of two requests that wait the later one names the page. So a poll of another
+page than was asked for last is not heard.
 """
 
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.runtime.app_session import AppSession
@@ -16,10 +21,12 @@ from playground import mending
 # What Streamlit calls a trigger: it lasts for one message, where all else is a state.
 _PRESSED = ("trigger_value", "string_trigger_value", "json_trigger_value", "chat_input_value")
 
+_asked: WeakKeyDictionary[AppSession, str] = WeakKeyDictionary()  # the page, by its hash
+
 
 def mend() -> None:
-    """Let each press be heard once."""
-    mending.put(AppSession, "request_rerun", "hears_each_press_once", _request_rerun)
+    """Let a poll be no more than that."""
+    mending.put(AppSession, "request_rerun", "knows_what_a_poll_is", _request_rerun)
 
 
 def _request_rerun(
@@ -27,8 +34,14 @@ def _request_rerun(
     session: AppSession,
     client_state: ClientState | None,
 ) -> None:
-    if client_state is not None and client_state.is_auto_rerun:
-        client_state = _without_presses(client_state)
+    if client_state is not None:
+        page = client_state.page_script_hash
+        if not client_state.is_auto_rerun:
+            _asked[session] = page
+        elif _asked.get(session) not in (None, "", page):  # a deep link names none at first
+            return
+        else:
+            client_state = _without_presses(client_state)
     request_rerun(session, client_state)
 
 

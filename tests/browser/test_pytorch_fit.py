@@ -140,6 +140,8 @@ def test_what_is_pressed_just_before_a_poll_counts_once(page: Page, server: Serv
     button(page, "Undo").focus()
     page.keyboard.press("Enter")
     page.wait_for_function("window.isSent")
+    width = page.get_by_role("group", name="Width d_model").get_by_role("slider")
+    expect(width).to_have_value(str(REPEATED.d_model + 1))
     button(page, "Stop").click()  # what was sent before has been heard when this is answered
     expect(button(page, "Start")).to_be_visible()
     playground.settle()
