@@ -1,12 +1,12 @@
 """Drives the app as a person does, and reads the board as a person does."""
 
-import re
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from attention_core import Experiment, softmax_trace
 from playground import link
@@ -25,13 +25,21 @@ class Playground:
     @contextmanager
     def one_run(self) -> Iterator[None]:
         """What is done inside makes Python run; wait until the page shows what came of it."""
-        before = self._run()
+        before = self.page.locator("html").get_attribute("data-run") or ""
         yield
-        expect(self.page.locator("html")).not_to_have_attribute("data-run", before)
+        self._wait_for(f"({_STATE})().run !== {json.dumps(before)}")
         self.settle()
 
-    def _run(self) -> str:
-        return self.page.locator("html").get_attribute("data-run") or ""
+    def _wait_for(self, claim: str) -> None:
+        """Wait until the page bears this out.
+
+        Each `expect` that has to wait makes Playwright describe the whole page, at the cost of an
+        edit; hence not one for each of what is waited for most.
+        """
+        try:
+            self.page.wait_for_function(claim, timeout=20_000, polling=40)
+        except TimeoutError as error:
+            raise AssertionError(f"{claim}: {self.page.evaluate(_STATE)}") from error
 
     def open(self, path: str = "/") -> "Playground":
         self.page.goto(self.url + path)
@@ -55,14 +63,7 @@ class Playground:
 
     def settle(self) -> None:
         """Wait until Python has answered everything, and address bar and board show it."""
-        expect(self.page.locator(READY)).to_be_visible(timeout=20_000)
-        expect(self.page.locator("html")).to_have_attribute("data-run", re.compile("."))
-        board = self.page.locator(".board")
-        if self.page.evaluate("location.pathname") == "/" or board.count():
-            expect(board).to_have_attribute("data-pending", "0", timeout=20_000)
-            expect(board).to_have_attribute("data-heard", "true")  # no run is to come of it
-            self.page.wait_for_function(_AGREE, timeout=20_000)  # one click may make two runs
-            expect(board).to_have_attribute("data-calm", "true", timeout=20_000)
+        self._wait_for(f"({_IS_SETTLED})(({_STATE})())")
         # Playwright hears of a new address later than the page has it.
         address = self.page.evaluate("location.href")
         self.page.wait_for_url(lambda heard: heard == address)
@@ -208,12 +209,26 @@ def reads_as(text: str, number: float) -> bool:
     return abs(float(text.replace("−", "-")) - number) <= 0.5000001 * unit
 
 
-_AGREE = """() => {
-  const hosts = [...document.querySelectorAll("*")].filter((node) => node.shadowRoot);
-  const board = hosts.map((node) => node.shadowRoot.querySelector(".board")).find(Boolean);
-  const isAll = board?.dataset.first === "false";
-  return isAll && board.dataset.run === document.documentElement.dataset.run;
+_STATE = """() => {
+  const app = document.querySelector("[data-testid=stApp]");
+  const found = (window.boardOfTests ??= {});  // it is asked for at each frame
+  if (!found.board?.isConnected) {
+    const hosts = [...document.querySelectorAll("*")].filter((node) => node.shadowRoot);
+    found.board = hosts.map((node) => node.shadowRoot.querySelector(".board")).find(Boolean);
+  }
+  return {
+    script: app?.checkVisibility() ? app.dataset.testScriptState : "",
+    run: document.documentElement.dataset.run ?? "",
+    hasBoard: location.pathname === "/" || Boolean(found.board),
+    board: { ...found.board?.dataset },
+  };
 }"""
+
+# One click may make two runs, and the board says when no other is to come of it.
+_IS_SETTLED = """({ script, run, hasBoard, board }) =>
+  script === "notRunning" && run !== "" && (!hasBoard || (
+    board.pending === "0" && board.heard === "true" && board.first === "false"
+    && board.run === run && board.calm === "true"))"""
 
 _NEXT_FRAME = "() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))"
 
